@@ -1,0 +1,24 @@
+# Everything libgemini is built on. Each is packaged by Debian and Spack; docs/dependencies.md says why.
+
+find_package(Threads REQUIRED)
+
+set(MPI_CXX_SKIP_MPICXX ON) # the C bindings alone are used
+find_package(MPI REQUIRED COMPONENTS C)
+
+# Formatting of messages, header-only so that no dependency is added to the binary.
+find_package(fmt REQUIRED)
+
+# Fingerprints compared over ranks: header-only use of xxHash.
+find_path(GEMINI_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+
+# KokkosConfig insists on this in the project that finds it.
+set(CMAKE_CXX_EXTENSIONS OFF)
+find_package(Kokkos REQUIRED CONFIG)
+# Debian's package of 3.4 exports a prefix that does not exist; point it at the headers it did find.
+get_target_property(_kokkos_include Kokkos::kokkos INTERFACE_INCLUDE_DIRECTORIES)
+if(_kokkos_include AND NOT EXISTS "${_kokkos_include}/Kokkos_Core.hpp" AND Kokkos_INCLUDE_DIRS)
+  get_filename_component(_kokkos_include "${Kokkos_INCLUDE_DIRS}" REALPATH)
+  if(EXISTS "${_kokkos_include}/Kokkos_Core.hpp")
+    set_target_properties(Kokkos::kokkos PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${_kokkos_include}")
+  endif()
+endif()
