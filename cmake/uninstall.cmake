@@ -1,0 +1,12 @@
+# Removes the files that `cmake --install` wrote (run by the target uninstall).
+if(NOT EXISTS ${MANIFEST})
+  message(FATAL_ERROR "${MANIFEST} does not exist: nothing was installed from this build folder")
+endif()
+file(STRINGS ${MANIFEST} _files)
+foreach(_file IN LISTS _files)
+  set(_file $ENV{DESTDIR}${_file})
+  if(EXISTS ${_file} OR IS_SYMLINK ${_file})
+    message(STATUS "Removing ${_file}")
+    file(REMOVE ${_file})
+  endif()
+endforeach()
