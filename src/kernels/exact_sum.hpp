@@ -21,13 +21,19 @@ class ExactSum {
   // Carries are taken up, so that up to 2^30 normalised sums may be added limb by limb.
   void normalise() noexcept;
   [[nodiscard]] const std::array<std::int64_t, kLimbs>& limbs() const noexcept { return limbs_; }
-  [[nodiscard]] std::array<std::int64_t, kLimbs>& limbs() noexcept { return limbs_; }
+  // For writing: whatever is added to the limbs, the next add() takes up the carries first.
+  [[nodiscard]] std::array<std::int64_t, kLimbs>& limbs() noexcept {
+    adds_ = kLimbsWritten;
+    return limbs_;
+  }
 
-  // The sum rounded to double; a pure function of the exact sum, within 1 ulp of it.
+  // The sum rounded to double, to nearest even; a pure function of the exact sum.
   [[nodiscard]] double value() const noexcept;
   [[nodiscard]] bool finite() const noexcept { return limbs_[kLimbs - 1] == 0; }
 
  private:
+  static constexpr std::int64_t kLimbsWritten = std::int64_t{1} << 62;
+
   // Limbs 0 .. kLimbs - 2 hold the number, the last counts terms that were not finite.
   std::array<std::int64_t, kLimbs> limbs_{};
   std::int64_t adds_ = 0;  // since the carries were taken up

@@ -30,7 +30,8 @@ void axpy(DType type, double a, const void* x, void* y, std::int64_t count);
 // x[i] = x[i] / divisor, an IEEE division in wide(type)
 void divide(DType type, void* x, std::int64_t count, double divisor);
 
-// sum[i] += x[i] / divisor, both of type f64 or f32: a finished reduction joins those of earlier micro-batches
+// sum[i] += x[i] / divisor, both of type f64 or f32: a finished reduction joins those of earlier
+// micro-batches
 void add_quotient(DType type, const void* x, double divisor, void* sum, std::int64_t count);
 
 [[nodiscard]] bool all_finite(DType type, const void* x, std::int64_t count);
