@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 AIM, LIMIT, LIMIT_OF = 200, 400, {"gemini.h": 500}
-SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".py", ".cmake", ".txt"}
+SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".py", ".cmake"}
 
 
 def main():

@@ -18,33 +18,25 @@
 #include <functional>
 #include <initializer_list>
 #include <list>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gemini.h"
+#include "support/test_params.hpp"
 
 namespace gemini_test {
-
-inline void check(gemini_status_t status, const std::string& call) {
-  if (status == GEMINI_SUCCESS) return;
-  throw std::runtime_error(call + ": " + gemini_status_string(status) + ": " + gemini_last_error_message());
-}
-#define GEMINI_CHECK(call) ::gemini_test::check(call, #call)
 
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
 using KeyValueList = std::initializer_list<std::pair<std::string, std::string>>;
 using Params = std::vector<gemini_param_t>;
 using Body = std::function<void()>;
-using ElementFn = std::function<double(int64_t index)>;
 
 class Options {
  public:
-  Options() : Options(KeyValues()) {}
+  Options() { GEMINI_CHECK(gemini_options_create(&opts_)); }
   Options(KeyValueList settings) : Options(KeyValues(settings)) {}
-  explicit Options(const KeyValues& settings) {
-    GEMINI_CHECK(gemini_options_create(&opts_));
+  explicit Options(const KeyValues& settings) : Options() {
     for (const auto& [key, value] : settings) set(key, value);
   }
   ~Options() { (void)gemini_options_destroy(&opts_); }
@@ -59,60 +51,6 @@ class Options {
  private:
   gemini_options_t opts_ = nullptr;
 };
-
-// ---- parameters ---------------------------------------------------------------------------------------
-
-inline gemini_param_info_t info(gemini_param_t param) {
-  gemini_param_info_t what = GEMINI_PARAM_INFO_INIT;
-  GEMINI_CHECK(gemini_param_info(param, &what));
-  return what;
-}
-inline int64_t elems(gemini_param_t param) {
-  return info(param).elems;
-}
-
-// In a lease.
-template <class T>
-const T* data(gemini_param_t param) {
-  void* values = nullptr;
-  GEMINI_CHECK(gemini_param_data(param, &values));
-  return static_cast<const T*>(values);
-}
-// In a BACKWARD lease; cleared at first touch.
-template <class T>
-T* grad(gemini_param_t param) {
-  void* values = nullptr;
-  GEMINI_CHECK(gemini_param_grad(param, &values, nullptr));
-  return static_cast<T*>(values);
-}
-template <class T>
-void add_grad_as(gemini_param_t param, const ElementFn& fn) {
-  T* into = grad<T>(param);
-  const int64_t count = elems(param);
-  for (int64_t i = 0; i < count; ++i) into[i] += static_cast<T>(fn(i));
-}
-// In a BACKWARD lease: adds fn(i) to each element of an F64 or F32 gradient.
-inline void add_grad(gemini_param_t param, const ElementFn& fn) {
-  switch (info(param).dtype) {
-    case GEMINI_F64: return add_grad_as<double>(param, fn);
-    case GEMINI_F32: return add_grad_as<float>(param, fn);
-    default: throw std::logic_error("add_grad: F64 and F32 only");
-  }
-}
-
-// Agreed: the master values, the reduced gradient, as doubles on every rank.
-inline std::vector<double> values(gemini_param_t param) {
-  std::vector<double> all(static_cast<std::size_t>(elems(param)));
-  GEMINI_CHECK(gemini_param_get(param, GEMINI_F64, all.data(), -1));
-  return all;
-}
-inline std::vector<double> gradient(gemini_param_t param) {
-  std::vector<double> all(static_cast<std::size_t>(elems(param)));
-  GEMINI_CHECK(gemini_grad_get(param, GEMINI_F64, all.data(), -1));
-  return all;
-}
-
-// ---- context ------------------------------------------------------------------------------------------
 
 class Context {
  public:
