@@ -42,12 +42,20 @@ constexpr const char* name_of(DType type) noexcept {
   return "unknown";
 }
 
-constexpr bool is_valid(std::int32_t value) noexcept { return value >= GEMINI_F64 && value <= GEMINI_I64; }
-constexpr bool is_floating(DType type) noexcept { return type != DType::i32 && type != DType::i64; }
-constexpr bool is_16bit(DType type) noexcept { return type == DType::f16 || type == DType::bf16; }
+constexpr bool is_valid(std::int32_t value) noexcept {
+  return value >= GEMINI_F64 && value <= GEMINI_I64;
+}
+constexpr bool is_floating(DType type) noexcept {
+  return type != DType::i32 && type != DType::i64;
+}
+constexpr bool is_16bit(DType type) noexcept {
+  return type == DType::f16 || type == DType::bf16;
+}
 
 // What sums, moments and master copies of a parameter of this type are kept in.
-constexpr DType wide(DType type) noexcept { return type == DType::f64 ? DType::f64 : DType::f32; }
+constexpr DType wide(DType type) noexcept {
+  return type == DType::f64 ? DType::f64 : DType::f32;
+}
 
 template <class T>
 struct TypeTag {

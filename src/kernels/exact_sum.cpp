@@ -12,7 +12,7 @@ namespace {
 using namespace kernels;
 
 // One addition changes a limb by less than 2^33; limbs added over ranks may have reached 2^62 before.
-constexpr std::int64_t kAddsBeforeCarry = std::int64_t{1} << 28;
+constexpr std::int64_t kAddsBeforeCarry = std::int64_t{1} << 20;
 
 static_assert(ExactSum::kLimbs == kNonFiniteLimb + 1);
 

@@ -1,0 +1,139 @@
+#include "collectives/agreement.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <sstream>
+
+#include "base/fingerprint.hpp"
+#include "collectives/basic_operations.hpp"
+
+namespace gemini {
+
+const char* name_of(Call call) noexcept {
+  switch (call) {
+    case Call::create: return "gemini_create";
+    case Call::commit: return "gemini_commit";
+    case Call::step: return "gemini_step";
+    case Call::discard: return "gemini_discard";
+    case Call::param_get: return "gemini_param_get";
+    case Call::param_set: return "gemini_param_set";
+    case Call::grad_get: return "gemini_grad_get";
+    case Call::shard_visit: return "gemini_shard_visit";
+    case Call::checkpoint_write: return "gemini_checkpoint_write";
+    case Call::checkpoint_wait: return "gemini_checkpoint_wait";
+    case Call::checkpoint_read: return "gemini_checkpoint_read";
+    case Call::set_option: return "gemini_set_option";
+    case Call::param_set_option: return "gemini_param_set_option";
+    case Call::report: return "gemini_report";
+    case Call::trace_write: return "gemini_trace_write";
+    case Call::destroy: return "gemini_destroy";
+  }
+  return "an unknown call";
+}
+
+// The outcome of one vote, equal on all ranks. Ranks are named lowest first; -1: none.
+struct Agreement::Verdict {
+  Call first, last;     // differ: ranks are in different calls
+  int refused, failed;  // a rank with a positive, a negative status
+  bool same_text;
+};
+
+Agreement::Agreement(Communicator comm, CommQueue& queue)
+    : comm_(std::move(comm)), queue_(queue), rank_(comm_.rank()), size_(comm_.size()) {}
+
+Agreement::Verdict Agreement::vote(Call call, const std::string& text, int sign) {
+  const auto id = static_cast<std::int64_t>(call);
+  // A maximum finds the lowest rank by counting from the end; 0: no rank.
+  const std::int64_t me = size_ - rank_;
+  const auto digest = static_cast<std::int64_t>(fingerprint(text));
+  std::vector<std::int64_t> ballot = {id, -id, sign > 0 ? me : 0, sign < 0 ? me : 0, digest, ~digest};
+  all_reduce(MPI_MAX, ballot, name_of(call));
+  const auto rank_of = [this](std::int64_t found) {
+    return found == 0 ? -1 : static_cast<int>(size_ - found);
+  };
+  return {static_cast<Call>(-ballot[1]), static_cast<Call>(ballot[0]), rank_of(ballot[2]), rank_of(ballot[3]),
+          ballot[4] == ~ballot[5]};
+}
+
+void Agreement::agree(Call call, const std::string& text, const std::function<void()>& check) {
+  std::exception_ptr mine;
+  std::string words;
+  int sign = 0;
+  try {
+    check();
+  } catch (const Error& error) {
+    mine = std::current_exception();
+    words = error.what();
+    sign = error.status() > 0 ? 1 : -1;
+  } catch (const std::exception& error) {  // out of memory in the check itself
+    mine = std::current_exception();
+    words = error.what();
+    sign = 1;
+  }
+  if (size_ == 1) {
+    if (mine) std::rethrow_exception(mine);
+    return;
+  }
+  const Verdict verdict = vote(call, text, sign);
+  if (verdict.first != verdict.last)
+    fail(GEMINI_ERR_ORDER, "this rank called {}, while one rank called {} and another {}", name_of(call),
+         name_of(verdict.first), name_of(verdict.last));
+  const int speaker = verdict.failed >= 0 ? verdict.failed : verdict.refused;
+  if (speaker >= 0) {
+    words = words_of(speaker, words);
+    if (mine && (sign < 0 || verdict.failed < 0)) std::rethrow_exception(mine);
+    fail(verdict.failed >= 0 ? GEMINI_ERR_REMOTE_FATAL : GEMINI_ERR_REMOTE, "rank {}: {}", speaker, words);
+  }
+  if (!verdict.same_text) explain_mismatch(text);
+}
+
+std::string Agreement::words_of(int rank, std::string words) {
+  words.resize(1023);
+  broadcast(words.data(), 1023, rank, "words of a refusal");
+  return words.c_str();
+}
+
+void Agreement::explain_mismatch(const std::string& text) {
+  auto length = static_cast<std::int64_t>(text.size());
+  broadcast(&length, sizeof length, 0, "comparing ranks");
+  std::string theirs = text;
+  theirs.resize(static_cast<std::size_t>(length));
+  broadcast(theirs.data(), length, 0, "comparing ranks");
+
+  std::istringstream here(text);
+  std::istringstream there(theirs);
+  std::string mine;
+  std::string first;
+  std::string words;
+  while (words.empty() && (here || there)) {
+    if (!std::getline(here, mine)) mine = "(nothing)";
+    if (!std::getline(there, first)) first = "(nothing)";
+    if (mine != first) words = fmt::format("rank 0 has {}, rank {} has {}", first, rank_, mine);
+  }
+  std::vector<std::int64_t> finder = {words.empty() ? 0 : size_ - rank_};
+  all_reduce(MPI_MAX, finder, "comparing ranks");
+  ensure(finder[0] > 0, "ranks that differ find a line that differs");
+  fail(GEMINI_ERR_MISMATCH, "ranks disagree: {}", words_of(size_ - static_cast<int>(finder[0]), words));
+}
+
+void Agreement::all_reduce(MPI_Op op, std::vector<std::int64_t>& words, const char* what) {
+  if (size_ == 1) return;
+  auto shared = std::make_shared<Words>(std::move(words));
+  queue_.run(std::make_unique<AllReduceWords>(comm_.get(), op, shared), what);
+  words = std::move(*shared);
+}
+
+void Agreement::broadcast(void* bytes, std::int64_t count_bytes, int root, const char* what) {
+  constexpr std::int64_t kPiece = 1 << 20;
+  auto* at = static_cast<std::byte*>(bytes);
+  for (std::int64_t done = 0; done < count_bytes; done += kPiece) {
+    const std::int64_t count = std::min(count_bytes - done, kPiece);
+    auto piece = std::make_shared<Staging>(at + done, at + done + count);
+    queue_.run(std::make_unique<Broadcast>(comm_.get(), MPI_CHAR, piece, static_cast<int>(count), root),
+               what);
+    std::copy(piece->begin(), piece->end(), at + done);
+  }
+}
+
+}  // namespace gemini

@@ -1,0 +1,67 @@
+// Agreed calls: check locally, agree, then act.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "collectives/comm_queue.hpp"
+
+namespace gemini {
+
+// What a rank came to do; ranks that meet in different calls are told so (GEMINI_ERR_ORDER).
+enum class Call {
+  create = 1,
+  commit,
+  step,
+  discard,
+  param_get,
+  param_set,
+  grad_get,
+  shard_visit,
+  checkpoint_write,
+  checkpoint_wait,
+  checkpoint_read,
+  set_option,
+  param_set_option,
+  report,
+  trace_write,
+  destroy
+};
+
+const char* name_of(Call call) noexcept;
+
+class Agreement {
+ public:
+  // comm carries agreements alone. The queue outlives it.
+  Agreement(Communicator comm, CommQueue& queue);
+
+  // Runs check, which throws what this rank has against the call; returns if no rank has anything against
+  // it and all came with the same text (lines "name = value"). Otherwise every rank throws with the same
+  // sign: the refusal here, GEMINI_ERR_REMOTE or _REMOTE_FATAL elsewhere, GEMINI_ERR_MISMATCH everywhere
+  // (naming the first line that differs), GEMINI_ERR_ORDER everywhere.
+  void agree(Call call, const std::string& text, const std::function<void()>& check);
+
+  // The words op'ed over ranks, in place; any rank may be waited for.
+  void all_reduce(MPI_Op op, std::vector<std::int64_t>& words, const char* what);
+  // `bytes` from root to all.
+  void broadcast(void* bytes, std::int64_t count_bytes, int root, const char* what);
+
+  [[nodiscard]] MPI_Comm comm() const noexcept { return comm_.get(); }
+  void free_communicator() noexcept { comm_.free(); }
+
+ private:
+  struct Verdict;
+  Verdict vote(Call call, const std::string& text, int sign);
+  std::string words_of(int rank, std::string words);
+  [[noreturn]] void explain_mismatch(const std::string& text);
+
+  Communicator comm_;
+  CommQueue& queue_;
+  int rank_;
+  int size_;
+};
+
+}  // namespace gemini

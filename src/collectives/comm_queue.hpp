@@ -1,0 +1,79 @@
+// All communication of a context passes through one queue, in one order, on every rank.
+//
+// The operation at the head is the only one posted. It is driven by whoever waits, and, where MPI allows any
+// thread, by a worker in the background; every wait also watches for a peer's last words and the clock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "collectives/mpi.hpp"
+#include "memory/host_stream.hpp"
+
+namespace gemini {
+
+class Operation {
+ public:
+  Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  virtual ~Operation() = default;
+  // The first call posts it; true once it is complete. Never blocks.
+  virtual bool poll() = 0;
+};
+
+// A place in the queue; 0 is always complete.
+using Ticket = std::int64_t;
+
+class CommQueue {
+ public:
+  // control: carries last words alone. timeout_s 0: wait for ever. background: drive from a worker too.
+  CommQueue(Communicator control, double timeout_s, bool background);
+  ~CommQueue();
+  CommQueue(const CommQueue&) = delete;
+  CommQueue& operator=(const CommQueue&) = delete;
+
+  Ticket submit(std::unique_ptr<Operation> operation);
+  // The same for work that nobody is about to wait for.
+  Ticket submit_background(std::unique_ptr<Operation> operation);
+  [[nodiscard]] bool done(Ticket ticket) const noexcept { return completed_.load() >= ticket; }
+  // what: the words for a peer that does not come, "gathering chunk 3".
+  void wait(Ticket ticket, const char* what);
+  void run(std::unique_ptr<Operation> operation, const char* what) {
+    wait(submit(std::move(operation)), what);
+  }
+  void progress();
+
+  [[nodiscard]] std::int64_t in_flight() const noexcept { return submitted_.load() - completed_.load(); }
+  [[nodiscard]] std::int64_t stall_ns() const noexcept { return stall_ns_; }
+  void reset_stall() noexcept { stall_ns_ = 0; }
+
+  // Last words to all peers; sends and does not wait.
+  void tell_peers(const std::string& why) noexcept;
+  // Ends driving. true: operations are still posted, and their memory must stay until the process ends.
+  bool abandon() noexcept;
+  void free_communicator() noexcept { control_.free(); }
+
+ private:
+  void advance();          // with mutex_ held
+  void hear_last_words();  // with mutex_ held
+  void drive_in_background(Ticket ticket) noexcept;
+
+  Communicator control_;
+  double timeout_s_;
+  std::mutex mutex_;
+  std::deque<std::unique_ptr<Operation>> operations_;
+  std::exception_ptr failure_;
+  std::atomic<std::int64_t> submitted_{0};
+  std::atomic<std::int64_t> completed_{0};
+  std::atomic<bool> abandoned_{false};
+  std::int64_t stall_ns_ = 0;
+  std::unique_ptr<HostStream> worker_;  // last: ends before what it uses
+};
+
+}  // namespace gemini

@@ -1,0 +1,45 @@
+#include "collectives/ranks.hpp"
+
+#include "collectives/mpi_transport.hpp"
+
+namespace gemini {
+
+Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()>& check) {
+  // Chunks, agreements and last words never meet on one communicator.
+  Communicator chunks(parent);
+  queue_ =
+      std::make_unique<CommQueue>(Communicator(parent), options.real("timeout_s"), mpi_allows_any_thread());
+  agreement_ = std::make_unique<Agreement>(Communicator(parent), *queue_);
+  try {
+    agreement_->agree(Call::create, options.agreed_text(), check);
+  } catch (const Error& error) {
+    if (error.status() > 0) {  // every rank is here
+      chunks.free();
+      free_communicators();
+    }
+    throw;
+  }
+  topology_ = discover_topology(chunks);
+  if (topology_.ranks == 1) {
+    chunks.free();
+    transport_ = make_self_transport();
+    return;
+  }
+  auto transport = std::make_unique<MpiTransport>(std::move(chunks), topology_);
+  free_transport_ = [raw = transport.get()] { raw->free_communicator(); };
+  transport_ = std::move(transport);
+}
+
+void Ranks::free_communicators() noexcept {
+  if (free_transport_) free_transport_();
+  agreement_->free_communicator();
+  queue_->free_communicator();
+}
+
+std::int64_t Ranks::minimum(std::int64_t value, const char* what) {
+  std::vector<std::int64_t> words = {value};
+  agreement_->all_reduce(MPI_MIN, words, what);
+  return words[0];
+}
+
+}  // namespace gemini

@@ -1,0 +1,67 @@
+// How chunks travel between the ranks that share one copy of the model.
+//
+// A transport speaks of chunks and returns operations for the queue. Where a gathered chunk lies is the
+// transport's choice: it may need a slot of ours, or show memory that is there already. Addresses are
+// asked at each lease.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/dtype.hpp"
+#include "collectives/comm_queue.hpp"
+
+namespace gemini {
+
+// One rank's part of a chunk of `ranks` equal shards.
+struct ShardedChunk {
+  std::int64_t shard_elems;
+  DType dtype;
+  std::byte* shard;
+  [[nodiscard]] std::int64_t shard_bytes() const { return shard_elems * size_of(dtype); }
+};
+
+// A chunk's gradients, on their way into this rank's shard.
+struct GradientReduction {
+  std::int64_t shard_elems;
+  DType dtype;                // of the gradients; sums are of wide(dtype)
+  const std::byte* gradient;  // the whole chunk, NULL: this rank contributes zeros
+  std::byte* sum;             // this rank's shard of the sum
+  bool first;                 // true: sum = total / divisor, false: sum += total / divisor
+  double divisor;
+};
+
+struct WireCounters {
+  std::int64_t gather_bytes = 0;  // sent by this rank
+  std::int64_t reduce_bytes = 0;
+};
+
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  [[nodiscard]] virtual const char* name() const = 0;
+  [[nodiscard]] virtual int ranks() const = 0;
+  // Whether acquire() needs a slot of ranks() * shard_bytes.
+  [[nodiscard]] virtual bool needs_slot() const = 0;
+  // Makes all shards readable at view(chunk, slot).
+  virtual std::unique_ptr<Operation> acquire(const ShardedChunk& chunk, std::byte* slot) = 0;
+  [[nodiscard]] virtual std::byte* view(const ShardedChunk& chunk, std::byte* slot) const = 0;
+  // Contributions are added in rank order within a node, then node sums in order of their first rank.
+  virtual std::unique_ptr<Operation> reduce(const GradientReduction& reduction) = 0;
+
+  [[nodiscard]] const WireCounters& wire() const { return wire_; }
+  void reset_wire() { wire_ = {}; }
+
+ protected:
+  WireCounters wire_;
+};
+
+// One rank: the shard is the chunk.
+std::unique_ptr<Transport> make_self_transport();
+
+}  // namespace gemini

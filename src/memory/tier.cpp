@@ -1,0 +1,100 @@
+#include "memory/tier.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "memory/poison.hpp"
+
+namespace gemini {
+
+Block::Block(Block&& other) noexcept
+    : tier_(other.tier_),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+Block& Block::operator=(Block&& other) noexcept {
+  std::swap(tier_, other.tier_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Block::~Block() {
+  if (data_ == nullptr) return;
+  tier_->in_use_ -= bytes_;
+  tier_->unmap(data_, bytes_);
+}
+
+Tier::~Tier() {
+  drop_idle_slots();
+}
+
+void Tier::require(std::int64_t bytes, const char* what) const {
+  if (fits(bytes)) return;
+  fail(GEMINI_ERR_OUT_OF_MEMORY,
+       "{} need {}, but of {} = {} only {} are free; raise {}, use more ranks, or smaller operations", what,
+       text::format_bytes(bytes), option_, text::format_bytes(limit_), text::format_bytes(limit_ - in_use_),
+       option_);
+}
+
+Block Tier::allocate(std::int64_t bytes, const char* what) {
+  const std::int64_t size = rounded(bytes);
+  if (size == 0) return {};
+  std::byte* data = map(size, what);
+  in_use_ += size;
+  return {*this, data, size};
+}
+
+std::byte* Tier::take_slot(std::int64_t bytes, const char* what) {
+  const std::int64_t size = rounded(bytes);
+  auto& idle = idle_[size];
+  std::byte* slot = nullptr;
+  if (idle.empty()) {
+    slot = map(size, what);
+  } else {
+    slot = idle.back();
+    idle.pop_back();
+  }
+  in_use_ += size;
+  unpoison(slot, size);
+  return slot;
+}
+
+void Tier::give_slot(std::byte* slot, std::int64_t bytes) noexcept {
+  const std::int64_t size = rounded(bytes);
+  poison(slot, size);
+  in_use_ -= size;
+  idle_[size].push_back(slot);
+}
+
+std::byte* Tier::map(std::int64_t bytes, const char* what) {
+  require(bytes, what);
+  if (limit_ >= 0 && held_ + bytes > limit_) drop_idle_slots();
+  void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED)
+    fail(GEMINI_ERR_OUT_OF_MEMORY, "{} need {}, which the machine does not give", what,
+         text::format_bytes(bytes));
+  held_ += bytes;
+  peak_ = std::max(peak_, held_);
+  return static_cast<std::byte*>(data);
+}
+
+void Tier::unmap(std::byte* data, std::int64_t bytes) noexcept {
+  unpoison(data, bytes);
+  munmap(data, static_cast<std::size_t>(bytes));
+  held_ -= bytes;
+}
+
+void Tier::drop_idle_slots() noexcept {
+  for (auto& [bytes, slots] : idle_) {
+    for (std::byte* slot : slots) unmap(slot, bytes);
+    slots.clear();
+  }
+}
+
+}  // namespace gemini

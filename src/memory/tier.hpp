@@ -1,0 +1,82 @@
+// One place where model data can lie, with a budget that is never exceeded.
+//
+// Blocks live as long as the model (shards, state); slots are equal pieces taken and given back all the
+// time (gathered chunks, gradients) and kept for reuse. What is asked of the budget is known before
+// anything moves: fits() looks only at what is in use, idle slots are given up when their room is needed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace gemini {
+
+class Tier;
+
+// Zero-filled, page-aligned memory of a tier; given back at the end of its life.
+class Block {
+ public:
+  Block() = default;
+  Block(Block&& other) noexcept;
+  Block& operator=(Block&& other) noexcept;
+  ~Block();
+
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
+  explicit operator bool() const noexcept { return data_ != nullptr; }
+
+ private:
+  friend class Tier;
+  Block(Tier& tier, std::byte* data, std::int64_t bytes) noexcept
+      : tier_(&tier), data_(data), bytes_(bytes) {}
+
+  Tier* tier_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+};
+
+class Tier {
+ public:
+  static constexpr std::int64_t kPage = 4096;
+
+  // limit_bytes -1: as much as the machine gives. option: the key that a user would raise.
+  Tier(std::string option, std::int64_t limit_bytes) : option_(std::move(option)), limit_(limit_bytes) {}
+  ~Tier();
+  Tier(const Tier&) = delete;
+  Tier& operator=(const Tier&) = delete;
+
+  // What an allocation of that size counts for.
+  [[nodiscard]] static std::int64_t rounded(std::int64_t bytes) noexcept {
+    return (bytes + kPage - 1) / kPage * kPage;
+  }
+  [[nodiscard]] bool fits(std::int64_t bytes) const noexcept {
+    return limit_ < 0 || in_use_ + bytes <= limit_;
+  }
+  // GEMINI_ERR_OUT_OF_MEMORY in words; what: "the shards of this model".
+  void require(std::int64_t bytes, const char* what) const;
+
+  Block allocate(std::int64_t bytes, const char* what);
+  std::byte* take_slot(std::int64_t bytes, const char* what);
+  void give_slot(std::byte* slot, std::int64_t bytes) noexcept;
+
+  [[nodiscard]] std::int64_t limit() const noexcept { return limit_; }
+  [[nodiscard]] std::int64_t held() const noexcept { return held_; }
+  [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }
+  void reset_peak() noexcept { peak_ = held_; }
+
+ private:
+  friend class Block;
+  std::byte* map(std::int64_t bytes, const char* what);
+  void unmap(std::byte* data, std::int64_t bytes) noexcept;
+  void drop_idle_slots() noexcept;
+
+  std::string option_;
+  std::int64_t limit_;
+  std::int64_t in_use_ = 0;  // blocks and taken slots
+  std::int64_t held_ = 0;    // in use and idle
+  std::int64_t peak_ = 0;
+  std::map<std::int64_t, std::vector<std::byte*>> idle_;  // slots by size
+};
+
+}  // namespace gemini

@@ -1,0 +1,155 @@
+#include "training/context.hpp"
+
+#include <unistd.h>
+
+#include <cmath>
+
+#include "kernels/runtime.hpp"
+
+namespace gemini {
+namespace {
+
+std::int64_t budget_of(const Options& options, const Topology& topology) {
+  const std::int64_t asked = options.bytes("device_memory");
+  if (asked >= 0) return asked;
+  // On the host compute memory is DRAM, shared by the ranks of the node.
+  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / topology.node_ranks();
+}
+
+Options with_environment(Options options, std::exception_ptr& refusal) {
+  try {
+    options.apply_environment();
+  } catch (...) {
+    refusal = std::current_exception();  // said where ranks agree
+  }
+  return options;
+}
+
+int size_of_comm(MPI_Comm comm) {
+  int size = 1;
+  check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  return size;
+}
+
+}  // namespace
+
+Context::Context(MPI_Comm parent, Options options) : Context(parent, std::move(options), nullptr) {}
+
+Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
+    : options_(with_environment(std::move(options), refusal)),
+      ranks_(parent, options_,
+             [&] {
+               if (refusal) std::rethrow_exception(refusal);
+               kernels::start();
+               check_supported(options_, size_of_comm(parent));
+             }),
+      log_(parse_log_level(options_.text("log")), ranks_.topology().rank),
+      tier_("device_memory",
+            ranks_.minimum(budget_of(options_, ranks_.topology()), "agreeing on device_memory")),
+      learning_rate_(options_.real("lr")) {
+  resolve_options();
+  log_.info("{} of {} ranks, {} nodes, collectives {}", ranks_.topology().rank, ranks_.topology().ranks,
+            ranks_.topology().nodes.size(), ranks_.transport().name());
+}
+
+// auto becomes what it stands for, so that gemini_get_option tells what is in force.
+void Context::resolve_options() {
+  options_.set("backend", "host");
+  options_.set("collectives", "mpi");
+  options_.set("placement", "static");
+  options_.set("prefetch", "0");
+  options_.set("device_memory", std::to_string(tier_.limit()));
+  if (options_.bytes("host_memory") < 0) options_.set("host_memory", "0");
+}
+
+Trainer& Context::trainer() {
+  if (!trainer_) fail(GEMINI_ERR_STATE, "the context is not committed; gemini_commit first");
+  return *trainer_;
+}
+
+void Context::check_not_committed(const char* what) const {
+  if (trainer_) fail(GEMINI_ERR_STATE, "{} after gemini_commit", what);
+}
+
+void Context::act_and_agree(Call call, const std::function<void()>& act) {
+  std::exception_ptr failure;
+  try {
+    act();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  agree(call, "", [&] {
+    if (failure) std::rethrow_exception(failure);
+  });
+}
+
+void Context::commit() {
+  agree(Call::commit, registry_.text(), [this] {
+    check_not_committed("gemini_commit");
+    Trainer::check(options_, ranks_, registry_, tier_);
+  });
+  // Building and drawing are local; what fails there fails before values travel.
+  std::unique_ptr<Trainer> built;
+  act_and_agree(Call::commit, [&] {
+    built = std::make_unique<Trainer>(options_, ranks_, registry_, tier_);
+    built->draw_initial_values();
+  });
+  built->spread_initial_values();
+  trainer_ = std::move(built);
+  log_.info("committed {} parameters in {} chunks", registry_.all().size(),
+            trainer_->store().chunks().size());
+}
+
+std::string Context::option_in_force(const std::string& key) const {
+  const std::string& value = options_.text(key);
+  if (!trainer_) return value;
+  if (key == "loss_scale" && value == "auto" && !trainer_->loss_scale().is_dynamic()) return "off";
+  if (key == "chunk_elems" && value == "0") return std::to_string(trainer_->store().layout().chunk_elems);
+  return value;
+}
+
+void Context::set_option(const char* key, const char* value) {
+  Options changed = options_;
+  agree(Call::set_option,
+        fmt::format("{} = {}", key == nullptr ? "NULL" : key, value == nullptr ? "NULL" : value), [&] {
+          if (key == nullptr || value == nullptr)
+            fail(GEMINI_ERR_ARGUMENT, "{} is NULL", key == nullptr ? "key" : "value");
+          changed.set(key, value);
+          const OptionSpec* spec = find_option(key);
+          if (spec != nullptr && spec->scope != OptionScope::step)
+            fail(GEMINI_ERR_STATE, "option {} is fixed at gemini_create", key);
+          if (trainer_) trainer_->check_change(changed);
+        });
+  options_ = std::move(changed);
+  learning_rate_ = options_.real("lr");
+  if (trainer_) trainer_->change_settings(options_, key);
+}
+
+void Context::set_param_option(Parameter& p, const char* key, const char* value) {
+  ParamOption option{};
+  const auto check = [&] {
+    if (key == nullptr || value == nullptr)
+      fail(GEMINI_ERR_ARGUMENT, "{} is NULL", key == nullptr ? "key" : "value");
+    option = parse_param_option(key, value);
+    if (p.ignored) fail(GEMINI_ERR_ARGUMENT, "parameter \"{}\" is IGNORED: it has no options", p.name);
+    if (trainer_) trainer_->check_apply(p, option);
+  };
+  if (!trainer_) {
+    check();
+    apply_param_option(p, option);
+    return;
+  }
+  agree(Call::param_set_option,
+        fmt::format("parameter {}: {} = {}", p.index, key == nullptr ? "NULL" : key,
+                    value == nullptr ? "NULL" : value),
+        check);
+  trainer_->apply(p, option, options_);
+}
+
+void Context::set_learning_rate(double lr) {
+  if (!std::isfinite(lr) || lr < 0) fail(GEMINI_ERR_ARGUMENT, "lr is {}, must be finite and >= 0", lr);
+  learning_rate_ = lr;
+  options_.set("lr", fmt::format("{}", lr));
+}
+
+}  // namespace gemini

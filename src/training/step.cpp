@@ -1,0 +1,89 @@
+#include "training/step.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "collectives/step_exchange.hpp"
+#include "kernels/kernels.hpp"
+#include "training/pieces.hpp"
+
+namespace gemini {
+namespace {
+
+// Numbers that are not negative keep their order as integers.
+std::int64_t ordered_bits(double value) {
+  std::int64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+double from_ordered_bits(std::int64_t bits) {
+  double value = 0;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+struct LocalGradients {
+  ExactSum squares;
+  double maximum = 0;
+  bool finite = true;
+};
+
+LocalGradients look_at(const OwnedPiece& piece, LocalGradients seen, bool infinity_norm) {
+  const DType type = wide(piece.chunk.spec.dtype);
+  ExactSum squares;
+  kernels::add_squares(type, piece.grad_sum(), piece.count_elems, squares);
+  // A square may overflow where the value does not.
+  if (!squares.finite())
+    seen.finite = seen.finite && kernels::all_finite(type, piece.grad_sum(), piece.count_elems);
+  seen.squares.add(squares);
+  if (infinity_norm)
+    seen.maximum = std::max(seen.maximum, kernels::max_abs(type, piece.grad_sum(), piece.count_elems));
+  return seen;
+}
+
+std::vector<std::int64_t> produced_bits(const Registry& registry) {
+  std::vector<std::int64_t> bits(registry.all().size() / 64 + 1);
+  for (const Parameter& p : registry.all())
+    if (p.grad_produced)
+      bits[static_cast<std::size_t>(p.index) / 64] |=
+          static_cast<std::int64_t>(std::uint64_t{1} << (p.index % 64));
+  return bits;
+}
+
+}  // namespace
+
+StepVerdict exchange_step(Ranks& ranks, Registry& registry, ChunkStore& store, bool infinity_norm,
+                          double scale) {
+  LocalGradients mine;
+  for (Chunk& chunk : store.chunks()) {
+    if (!chunk.grad_held) continue;
+    for_each_piece(registry, chunk, [&](const OwnedPiece& piece) {
+      if (piece.parameter.trained()) mine = look_at(piece, mine, infinity_norm);
+    });
+  }
+  mine.squares.normalise();
+
+  StepExchange exchange;
+  exchange.maxima = {mine.finite ? 0 : 1, ordered_bits(mine.maximum)};
+  exchange.sums.assign(mine.squares.limbs().begin(), mine.squares.limbs().end());
+  exchange.unions = produced_bits(registry);
+  exchange.run(ranks.queue(), ranks.agreement().comm(), ranks.topology().ranks);
+
+  StepVerdict verdict;
+  verdict.finite = exchange.maxima[0] == 0;
+  ExactSum squares;
+  std::copy(exchange.sums.begin(), exchange.sums.end(), squares.limbs().begin());
+  const double norm = infinity_norm ? from_ordered_bits(exchange.maxima[1]) : std::sqrt(squares.value());
+  verdict.grad_norm = norm / scale;
+  verdict.produced.resize(registry.all().size());
+  for (std::size_t i = 0; i < verdict.produced.size(); ++i)
+    verdict.produced[i] = (static_cast<std::uint64_t>(exchange.unions[i / 64]) >> (i % 64) & 1) != 0;
+  return verdict;
+}
+
+double clip_factor(double norm, double max_norm) {
+  return max_norm == 0 ? 1.0 : std::min(1.0, max_norm / (norm + 1e-6));
+}
+
+}  // namespace gemini

@@ -1,0 +1,39 @@
+// gemini_step: agree on what happened, then update this rank's shards.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "chunks/chunk_store.hpp"
+#include "collectives/ranks.hpp"
+#include "training/registry.hpp"
+#include "training/settings.hpp"
+
+namespace gemini {
+
+// What all ranks know after the exchange.
+struct StepVerdict {
+  double grad_norm = 0;  // unscaled, before clipping
+  bool finite = true;
+  std::vector<bool> produced;  // by parameter: some rank wrote a gradient
+};
+
+// Looks at the reduced gradients of this rank and exchanges. scale: the loss scale of these gradients.
+StepVerdict exchange_step(Ranks& ranks, Registry& registry, ChunkStore& store, bool infinity_norm,
+                          double scale);
+
+// clip: g *= min(1, max_norm / (norm + 1e-6)); max_norm 0: off.
+double clip_factor(double norm, double max_norm);
+
+struct Update {
+  const StepSettings& settings;
+  const StepVerdict& verdict;
+  double grad_factor;  // unscaling and clipping in one
+  gemini_shard_fn custom;
+  void* custom_user;
+};
+
+// Updates every parameter that has a gradient and counts its step; all ranks call.
+void apply_update(Ranks& ranks, Registry& registry, ChunkStore& store, const Update& update);
+
+}  // namespace gemini

@@ -1,0 +1,86 @@
+// What exists from commit on: chunks, the state of the iteration, and the calls that work on them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/options.hpp"
+#include "chunks/chunk_store.hpp"
+#include "collectives/ranks.hpp"
+#include "training/gradients.hpp"
+#include "training/micro_batches.hpp"
+#include "training/operations.hpp"
+#include "training/registry.hpp"
+#include "training/settings.hpp"
+#include "training/values.hpp"
+
+namespace gemini {
+
+class Trainer {
+ public:
+  // Packs chunks and allocates this rank's shards; local, moves nothing.
+  Trainer(const Options& options, Ranks& ranks, Registry& registry, Tier& tier);
+
+  // Throws if a model with these options cannot be built; what gemini_commit checks before ranks agree.
+  static void check(const Options& options, const Ranks& ranks, const Registry& registry, const Tier& tier);
+  // First values; both are called by every rank, the first moves nothing and may throw on one rank alone.
+  void draw_initial_values();
+  void spread_initial_values();
+
+  // Each after the ranks agreed to make the call.
+  gemini_step_info_t step(double lr);
+  void discard();
+  void read(Parameter& parameter, ValueKind kind, DType as, std::byte* to, int root);
+  void write(Parameter& parameter, DType type, const std::byte* from, int root);
+  void visit_shards(gemini_shard_fn fn, void* user);  // throws on one rank alone
+  void refresh_resident();                            // after shards changed
+  void apply(Parameter& parameter, const ParamOption& option, const Options& options);
+  void change_settings(const Options& options, const std::string& key);
+
+  // What those calls check before ranks agree.
+  void check_step() const;
+  void check_quiet() const { operations_.check_no_leases(); }
+  void check_between_steps() const;
+  void check_gradient_held(const Parameter& parameter) const;
+  void check_apply(const Parameter& parameter, const ParamOption& option) const;
+  void check_change(const Options& options) const;
+
+  void pre_op(Parameter* const* params, std::int64_t count) {
+    operations_.pre_op(params, count, settings_.accumulate);
+  }
+  [[nodiscard]] Operations& operations() { return operations_; }
+  [[nodiscard]] MicroBatches& micro_batches() { return micro_batches_; }
+  [[nodiscard]] ChunkStore& store() { return store_; }
+  [[nodiscard]] Gradients& gradients() { return gradients_; }
+  [[nodiscard]] const LossScale& loss_scale() const { return loss_scale_; }
+  // Since the counters were reset.
+  [[nodiscard]] std::int64_t counted_steps() const { return steps_ - steps_at_reset_; }
+  [[nodiscard]] std::int64_t skipped_steps() const { return skipped_; }
+  void set_update(gemini_shard_fn fn, void* user);
+  void reset_counters();
+
+ private:
+  [[nodiscard]] TrainingState training_state() const { return {keep_masters_, settings_.states}; }
+  [[nodiscard]] std::vector<int> resident_chunks() const;
+  // What held gradients must be multiplied with to be unscaled; a step has unscaled those it keeps.
+  [[nodiscard]] double unscaling() const { return micro_batches_.idle() ? 1.0 : 1.0 / loss_scale_.value(); }
+  void finish_open_gradients();
+  void start_training(Chunk& chunk);
+
+  Ranks& ranks_;
+  Registry& registry_;
+  StepSettings settings_;
+  bool keep_masters_;
+  ChunkStore store_;
+  MicroBatches micro_batches_;
+  Gradients gradients_;
+  Operations operations_;
+  LossScale loss_scale_;
+  gemini_shard_fn update_fn_ = nullptr;
+  void* update_user_ = nullptr;
+  std::int64_t steps_ = 0;  // updates applied in this run
+  std::int64_t steps_at_reset_ = 0;
+  std::int64_t skipped_ = 0;
+};
+
+}  // namespace gemini

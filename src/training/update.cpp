@@ -1,0 +1,114 @@
+// The loop over this rank's shards that a step ends with.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/kernels.hpp"
+#include "training/pieces.hpp"
+#include "training/staged_piece.hpp"
+#include "training/step.hpp"
+
+namespace gemini {
+namespace {
+
+kernels::Piece kernel_piece(const OwnedPiece& piece, double grad_factor) {
+  const Chunk& chunk = piece.chunk;
+  return {piece.count_elems, chunk.master_dtype(), piece.master(),
+          piece.grad_sum(),  grad_factor,          piece.state(0),
+          piece.state(1),    chunk.spec.dtype,     chunk.master ? piece.compute() : nullptr};
+}
+
+kernels::Hyper hyper_of(const Parameter& p, const StepSettings& settings) {
+  kernels::Hyper hyper = settings.hyper;
+  hyper.lr *= p.lr_scale;
+  if (p.weight_decay) hyper.weight_decay = *p.weight_decay;
+  return hyper;
+}
+
+// visit(piece) for every piece whose parameter is updated.
+template <class Visit>
+void for_each_updated(Registry& registry, ChunkStore& store, const StepVerdict& verdict, Visit&& visit) {
+  for (Chunk& chunk : store.chunks()) {
+    if (!chunk.grad_held) continue;
+    for_each_piece(registry, chunk, [&](const OwnedPiece& piece) {
+      const Parameter& p = piece.parameter;
+      if (p.trained() && verdict.produced[static_cast<std::size_t>(p.index)]) visit(piece);
+    });
+  }
+}
+
+// Exact sums of all ranks, some hundred to a message.
+void add_over_ranks(Ranks& ranks, std::vector<ExactSum>& sums) {
+  constexpr std::size_t kBlock = 512;
+  for (std::size_t first = 0; first < sums.size(); first += kBlock) {
+    const std::size_t last = std::min(sums.size(), first + kBlock);
+    std::vector<std::int64_t> words;
+    for (std::size_t i = first; i < last; ++i) {
+      sums[i].normalise();
+      words.insert(words.end(), sums[i].limbs().begin(), sums[i].limbs().end());
+    }
+    ranks.agreement().all_reduce(MPI_SUM, words, "the norms of LAMB");
+    for (std::size_t i = first; i < last; ++i)
+      std::copy_n(words.begin() + static_cast<std::ptrdiff_t>((i - first) * ExactSum::kLimbs),
+                  ExactSum::kLimbs, sums[i].limbs().begin());
+  }
+}
+
+double trust_ratio(const ExactSum& weight_squares, const ExactSum& update_squares) {
+  const double w = std::sqrt(weight_squares.value());
+  const double r = std::sqrt(update_squares.value());
+  return w > 0 && r > 0 ? w / r : 1.0;
+}
+
+// LAMB scales each parameter's update by a ratio of norms over all its shards.
+void update_lamb(Ranks& ranks, Registry& registry, ChunkStore& store, const Update& update) {
+  const std::size_t count = registry.all().size();
+  std::vector<ExactSum> weights(count);
+  std::vector<ExactSum> updates(count);
+  for_each_updated(registry, store, update.verdict, [&](const OwnedPiece& piece) {
+    const auto p = static_cast<std::size_t>(piece.parameter.index);
+    kernels::lamb_moments(hyper_of(piece.parameter, update.settings), piece.parameter.step_count,
+                          kernel_piece(piece, update.grad_factor), weights[p], updates[p]);
+  });
+  add_over_ranks(ranks, weights);
+  add_over_ranks(ranks, updates);
+  for_each_updated(registry, store, update.verdict, [&](const OwnedPiece& piece) {
+    kernels::lamb_apply(hyper_of(piece.parameter, update.settings), piece.parameter.step_count,
+                        trust_ratio(weights[static_cast<std::size_t>(piece.parameter.index)],
+                                    updates[static_cast<std::size_t>(piece.parameter.index)]),
+                        kernel_piece(piece, update.grad_factor));
+  });
+}
+
+void unscale_in_place(const OwnedPiece& piece, double factor) {
+  if (factor != 1.0)
+    kernels::scale(wide(piece.chunk.spec.dtype), piece.grad_sum(), piece.count_elems, factor);
+}
+
+}  // namespace
+
+void apply_update(Ranks& ranks, Registry& registry, ChunkStore& store, const Update& update) {
+  const StepSettings& settings = update.settings;
+  if (settings.kind != UpdateKind::none)
+    for (Parameter& p : registry.all())
+      if (p.trained() && update.verdict.produced[static_cast<std::size_t>(p.index)]) ++p.step_count;
+  if (settings.kind == UpdateKind::builtin && settings.optimizer == kernels::Optimizer::lamb) {
+    update_lamb(ranks, registry, store, update);
+    return;
+  }
+  for_each_updated(registry, store, update.verdict, [&](const OwnedPiece& piece) {
+    switch (settings.kind) {
+      case UpdateKind::builtin:
+        kernels::update(settings.optimizer, hyper_of(piece.parameter, settings), piece.parameter.step_count,
+                        kernel_piece(piece, update.grad_factor));
+        break;
+      case UpdateKind::custom:
+        unscale_in_place(piece, update.grad_factor);
+        visit_piece(piece, 1.0, update.custom, update.custom_user);
+        break;
+      case UpdateKind::none: unscale_in_place(piece, update.grad_factor); break;
+    }
+  });
+}
+
+}  // namespace gemini
