@@ -130,6 +130,18 @@ TEST(Convert, EndsOfTheRange) {
   EXPECT_EQ(bits_of(convert_to<float>(0x1p-149)), 1u);  // subnormal floats are kept
 }
 
+// Payloads whose upper bits are all zero, or carry into the sign when rounded
+TEST(Convert, NanStaysNan) {
+  for (const std::uint32_t bits : {0x7f800001u, 0x7fffffffu, 0xff800001u, 0xffffffffu, 0x7fc00000u}) {
+    EXPECT_TRUE(is_nan16(convert_to<Half>(float_of(bits)).bits, 0x7c00)) << bits;
+    EXPECT_TRUE(is_nan16(convert_to<BFloat16>(float_of(bits)).bits, 0x7f80)) << bits;
+  }
+  for (const std::uint64_t bits : {0x7ff0000000000001u, 0x7fffffffffffffffu, 0xffffffffffffffffu}) {
+    EXPECT_TRUE(is_nan16(convert_to<Half>(kernels::double_of(bits)).bits, 0x7c00)) << bits;
+    EXPECT_TRUE(is_nan16(convert_to<BFloat16>(kernels::double_of(bits)).bits, 0x7f80)) << bits;
+  }
+}
+
 TEST(Convert, EveryPairOfTypesAtEveryPlace) {
   for (const DType to : kFloating) {
     for_all_shapes([&](DType from, std::int64_t count, std::int64_t offset) {

@@ -18,10 +18,11 @@ struct Types {
   DType copy;
 };
 
-constexpr Types kTypes[] = {
-    {DType::f32, false, DType::f32}, {DType::f32, true, DType::f16},    {DType::f32, true, DType::bf16},
-    {DType::f32, true, DType::f32},  {DType::f64, false, DType::f64},   {DType::f64, true, DType::f32},
-    {DType::f16, false, DType::f16}, {DType::bf16, false, DType::bf16}, {DType::bf16, true, DType::bf16}};
+constexpr Types kTypes[] = {{DType::f32, false, DType::f32},   {DType::f32, true, DType::f16},
+                            {DType::f32, true, DType::bf16},   {DType::f32, true, DType::f32},
+                            {DType::f32, true, DType::f64},    {DType::f64, false, DType::f64},
+                            {DType::f64, true, DType::f32},    {DType::f16, false, DType::f16},
+                            {DType::bf16, false, DType::bf16}, {DType::bf16, true, DType::bf16}};
 
 class Arrays {
  public:
