@@ -32,8 +32,8 @@ gemini_status_t create(const char* function, MPI_Comm comm, gemini_options_t opt
 
 // A context that ends without its peers. What MPI may still write to stays until the process ends.
 void end_alone(std::unique_ptr<gemini_context_s> handle) noexcept {
-  static std::deque<std::unique_ptr<gemini_context_s>> kept;
-  if (handle->context->abandon() && mpi_is_running()) kept.push_back(std::move(handle));
+  static auto* const kept = new std::deque<std::unique_ptr<gemini_context_s>>;
+  if (handle->context->abandon() && mpi_is_running()) kept->push_back(std::move(handle));
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 using namespace gemini;
 
 gemini_status_t gemini_workspace_alloc(gemini_context_t ctx, int64_t size_bytes, void** ptr) {
+  if (ptr != nullptr) *ptr = nullptr;
   return with_context("gemini_workspace_alloc", ctx, [&](Context& context) {
     require_argument(ptr, "ptr");
-    *ptr = nullptr;
     *ptr = context.non_model().allocate(size_bytes, context.tier());
   });
 }

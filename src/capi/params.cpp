@@ -36,9 +36,9 @@ std::int32_t flags_of(const Parameter& p) {
 gemini_status_t gemini_param_register(gemini_context_t ctx, const char* name, gemini_dtype_t dtype,
                                       int32_t ndim, const int64_t* shape, int32_t flags,
                                       gemini_param_t* param) {
+  if (param != nullptr) *param = nullptr;
   return with_context("gemini_param_register", ctx, [&](Context& context) {
     require_argument(param, "param");
-    // A handle that is asked for twice keeps what it was; a fresh one is NULL unless this works.
     require_argument(name, "name");
     context.check_not_committed("a parameter is registered");
     const DType type = checked_dtype(dtype, "dtype");
@@ -112,18 +112,18 @@ gemini_status_t gemini_commit(gemini_context_t ctx) {
 }
 
 gemini_status_t gemini_param_find(gemini_context_t ctx, const char* name, gemini_param_t* param) {
+  if (param != nullptr) *param = nullptr;
   return with_context("gemini_param_find", ctx, [&](Context& context) {
     require_argument(param, "param");
-    *param = nullptr;
     require_argument(name, "name");
     *param = &context.registry().find(name);
   });
 }
 
 gemini_status_t gemini_param_at(gemini_context_t ctx, int64_t index, gemini_param_t* param) {
+  if (param != nullptr) *param = nullptr;
   return with_context("gemini_param_at", ctx, [&](Context& context) {
     require_argument(param, "param");
-    *param = nullptr;
     *param = &context.registry().at(index);
   });
 }

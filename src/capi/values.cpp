@@ -75,7 +75,8 @@ gemini_status_t gemini_shard_visit(gemini_context_t ctx, gemini_shard_fn fn, voi
       if (fn == nullptr) fail(GEMINI_ERR_ARGUMENT, "fn is NULL");
       context.trainer().check_quiet();
     });
-    context.act_and_agree(Call::shard_visit, [&] { context.trainer().visit_shards(fn, user); });
+    context.ranks().agreement().act_and_agree(Call::shard_visit,
+                                              [&] { context.trainer().visit_shards(fn, user); });
     context.trainer().refresh_resident();
   });
 }

@@ -14,43 +14,42 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
 
 using GroupKey = std::tuple<DType, DType, bool, bool>;
 
-struct Packing {
-  std::vector<std::vector<int>> regular, oversize;  // tensors by chunk
-  std::int64_t fill = 0;                            // elements of the fullest regular chunk
-};
-
 // Tensors of one group, in order, into chunks of at most `capacity`.
 class Packer {
  public:
   Packer(const std::vector<TensorSpec>& tensors, const std::vector<int>& members, std::int64_t align)
       : tensors_(tensors), members_(members), align_(align) {}
 
-  [[nodiscard]] Packing pack(std::int64_t capacity) const {
-    Packing packing;
-    std::int64_t used = 0;
+  // place(tensor, opens, used): tensor goes into the chunk at hand, or opens the next. A tensor larger than
+  // the capacity is given to oversize(tensor).
+  template <class Place, class Oversize>
+  void pack(std::int64_t capacity, Place&& place, Oversize&& oversize) const {
+    std::int64_t used = capacity;  // no chunk is open yet
     for (const int tensor : members_) {
       const std::int64_t elems = padded(tensor);
       if (elems > capacity) {
-        packing.oversize.push_back({tensor});
+        oversize(tensor);
         continue;
       }
-      if (packing.regular.empty() || used + elems > capacity) {
-        packing.regular.emplace_back();
-        used = 0;
-      }
-      packing.regular.back().push_back(tensor);
-      used += elems;
-      packing.fill = std::max(packing.fill, used);
+      const bool opens = used + elems > capacity;
+      used = opens ? elems : used + elems;
+      place(tensor, opens, used);
     }
-    return packing;
   }
 
   // Elements that chunks of this capacity would occupy.
   [[nodiscard]] std::int64_t occupied(std::int64_t capacity, std::int64_t unit) const {
-    const Packing packing = pack(capacity);
-    auto total = static_cast<std::int64_t>(packing.regular.size()) * round_up(packing.fill, unit);
-    for (const auto& chunk : packing.oversize) total += round_up(padded(chunk.front()), unit);
-    return total;
+    std::int64_t chunks = 0;
+    std::int64_t fill = 0;
+    std::int64_t alone = 0;
+    pack(
+        capacity,
+        [&](int, bool opens, std::int64_t used) {
+          chunks += opens ? 1 : 0;
+          fill = std::max(fill, used);
+        },
+        [&](int tensor) { alone += round_up(padded(tensor), unit); });
+    return chunks * round_up(fill, unit) + alone;
   }
 
   [[nodiscard]] std::int64_t padded(int tensor) const {
@@ -109,12 +108,22 @@ void pack_group(Layout& layout, const std::vector<TensorSpec>& tensors, const st
   const Packer packer(tensors, members, align);
   const std::int64_t capacity =
       rules.chunk_elems > 0 ? round_up(rules.chunk_elems, align) : search_capacity(packer, rules, unit);
-  const Packing packing = packer.pack(capacity);
-  const std::int64_t elems = round_up(packing.fill, unit);
+  std::vector<std::vector<int>> regular;
+  std::vector<int> oversize;
+  std::int64_t fill = 0;
+  packer.pack(
+      capacity,
+      [&](int tensor, bool opens, std::int64_t used) {
+        if (opens) regular.emplace_back();
+        regular.back().push_back(tensor);
+        fill = std::max(fill, used);
+      },
+      [&](int tensor) { oversize.push_back(tensor); });
+  const std::int64_t elems = round_up(fill, unit);
   layout.chunk_elems = std::max(layout.chunk_elems, elems);
-  for (const auto& chunk : packing.regular) add_chunk(layout, tensors, packer, chunk, elems, rules.ranks);
-  for (const auto& chunk : packing.oversize)
-    add_chunk(layout, tensors, packer, chunk, round_up(packer.padded(chunk.front()), unit), rules.ranks);
+  for (const auto& chunk : regular) add_chunk(layout, tensors, packer, chunk, elems, rules.ranks);
+  for (const int tensor : oversize)
+    add_chunk(layout, tensors, packer, {tensor}, round_up(packer.padded(tensor), unit), rules.ranks);
 }
 
 }  // namespace

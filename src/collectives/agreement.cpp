@@ -39,15 +39,18 @@ struct Agreement::Verdict {
   bool same_text;
 };
 
+Claim::Claim(std::string text)
+    : digest(fingerprint(text)), lines([text = std::move(text)] { return text; }) {}
+
 Agreement::Agreement(Communicator comm, CommQueue& queue)
     : comm_(std::move(comm)), queue_(queue), rank_(comm_.rank()), size_(comm_.size()) {}
 
-Agreement::Verdict Agreement::vote(Call call, const std::string& text, int sign) {
+Agreement::Verdict Agreement::vote(Call call, std::uint64_t digest, int sign) {
   const auto id = static_cast<std::int64_t>(call);
   // A maximum finds the lowest rank by counting from the end; 0: no rank.
   const std::int64_t me = size_ - rank_;
-  const auto digest = static_cast<std::int64_t>(fingerprint(text));
-  std::vector<std::int64_t> ballot = {id, -id, sign > 0 ? me : 0, sign < 0 ? me : 0, digest, ~digest};
+  const auto text = static_cast<std::int64_t>(digest);
+  std::vector<std::int64_t> ballot = {id, -id, sign > 0 ? me : 0, sign < 0 ? me : 0, text, ~text};
   all_reduce(MPI_MAX, ballot, name_of(call));
   const auto rank_of = [this](std::int64_t found) {
     return found == 0 ? -1 : static_cast<int>(size_ - found);
@@ -56,7 +59,7 @@ Agreement::Verdict Agreement::vote(Call call, const std::string& text, int sign)
           ballot[4] == ~ballot[5]};
 }
 
-void Agreement::agree(Call call, const std::string& text, const std::function<void()>& check) {
+void Agreement::agree(Call call, const Claim& claim, const std::function<void()>& check) {
   std::exception_ptr mine;
   std::string words;
   int sign = 0;
@@ -75,7 +78,7 @@ void Agreement::agree(Call call, const std::string& text, const std::function<vo
     if (mine) std::rethrow_exception(mine);
     return;
   }
-  const Verdict verdict = vote(call, text, sign);
+  const Verdict verdict = vote(call, claim.digest, sign);
   if (verdict.first != verdict.last)
     fail(GEMINI_ERR_ORDER, "this rank called {}, while one rank called {} and another {}", name_of(call),
          name_of(verdict.first), name_of(verdict.last));
@@ -85,7 +88,19 @@ void Agreement::agree(Call call, const std::string& text, const std::function<vo
     if (mine && (sign < 0 || verdict.failed < 0)) std::rethrow_exception(mine);
     fail(verdict.failed >= 0 ? GEMINI_ERR_REMOTE_FATAL : GEMINI_ERR_REMOTE, "rank {}: {}", speaker, words);
   }
-  if (!verdict.same_text) explain_mismatch(text);
+  if (!verdict.same_text) explain_mismatch(claim.lines());
+}
+
+void Agreement::act_and_agree(Call call, const std::function<void()>& act) {
+  std::exception_ptr failure;
+  try {
+    act();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  agree(call, "", [&] {
+    if (failure) std::rethrow_exception(failure);
+  });
 }
 
 std::string Agreement::words_of(int rank, std::string words) {

@@ -33,16 +33,30 @@ enum class Call {
 
 const char* name_of(Call call) noexcept;
 
+// What a rank brings to a call, to be equal on all: lines "name = value" and their digest. Long texts are
+// only made where the digests differ.
+struct Claim {
+  Claim(std::string text);                               // NOLINT: a text is a claim
+  Claim(const char* text) : Claim(std::string(text)) {}  // NOLINT
+  Claim(std::uint64_t digest_of_lines, std::function<std::string()> make_lines)
+      : digest(digest_of_lines), lines(std::move(make_lines)) {}
+  std::uint64_t digest;
+  std::function<std::string()> lines;
+};
+
 class Agreement {
  public:
   // comm carries agreements alone. The queue outlives it.
   Agreement(Communicator comm, CommQueue& queue);
 
   // Runs check, which throws what this rank has against the call; returns if no rank has anything against
-  // it and all came with the same text (lines "name = value"). Otherwise every rank throws with the same
+  // it and all came with the same claim. Otherwise every rank throws with the same
   // sign: the refusal here, GEMINI_ERR_REMOTE or _REMOTE_FATAL elsewhere, GEMINI_ERR_MISMATCH everywhere
   // (naming the first line that differs), GEMINI_ERR_ORDER everywhere.
-  void agree(Call call, const std::string& text, const std::function<void()>& check);
+  void agree(Call call, const Claim& claim, const std::function<void()>& check);
+
+  // Acts on this rank, then agrees whether every rank could.
+  void act_and_agree(Call call, const std::function<void()>& act);
 
   // The words op'ed over ranks, in place; any rank may be waited for.
   void all_reduce(MPI_Op op, std::vector<std::int64_t>& words, const char* what);
@@ -54,7 +68,7 @@ class Agreement {
 
  private:
   struct Verdict;
-  Verdict vote(Call call, const std::string& text, int sign);
+  Verdict vote(Call call, std::uint64_t digest, int sign);
   std::string words_of(int rank, std::string words);
   [[noreturn]] void explain_mismatch(const std::string& text);
 

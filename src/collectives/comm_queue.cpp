@@ -115,10 +115,10 @@ void CommQueue::drive_in_background(Ticket ticket) noexcept {
 
 void CommQueue::tell_peers(const std::string& why) noexcept {
   // Nobody may ever receive it, so the message and its requests stay until the process ends.
-  static std::deque<std::array<char, kLastWordsBytes>> messages;
+  static auto* const messages = new std::deque<std::array<char, kLastWordsBytes>>;
   static std::mutex guard;
   const std::lock_guard lock(guard);
-  auto& message = messages.emplace_back();
+  auto& message = messages->emplace_back();
   std::strncpy(message.data(), why.c_str(), kLastWordsBytes - 1);
   int rank = 0;
   int size = 0;

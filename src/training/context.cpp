@@ -71,26 +71,14 @@ void Context::check_not_committed(const char* what) const {
   if (trainer_) fail(GEMINI_ERR_STATE, "{} after gemini_commit", what);
 }
 
-void Context::act_and_agree(Call call, const std::function<void()>& act) {
-  std::exception_ptr failure;
-  try {
-    act();
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  agree(call, "", [&] {
-    if (failure) std::rethrow_exception(failure);
-  });
-}
-
 void Context::commit() {
-  agree(Call::commit, registry_.text(), [this] {
+  agree(Call::commit, {registry_.digest(), [this] { return registry_.text(); }}, [this] {
     check_not_committed("gemini_commit");
     Trainer::check(options_, ranks_, registry_, tier_);
   });
   // Building and drawing are local; what fails there fails before values travel.
   std::unique_ptr<Trainer> built;
-  act_and_agree(Call::commit, [&] {
+  ranks_.agreement().act_and_agree(Call::commit, [&] {
     built = std::make_unique<Trainer>(options_, ranks_, registry_, tier_);
     built->draw_initial_values();
   });

@@ -51,11 +51,9 @@ class Context {
   void check_not_committed(const char* what) const;
 
   // Agreement::agree over this context's ranks.
-  void agree(Call call, const std::string& text, const std::function<void()>& check) {
-    ranks_.agreement().agree(call, text, check);
+  void agree(Call call, const Claim& claim, const std::function<void()>& check) {
+    ranks_.agreement().agree(call, claim, check);
   }
-  // Acts on this rank, then agrees whether every rank could.
-  void act_and_agree(Call call, const std::function<void()>& act);
   // The value of an option, with what `auto` stands for.
   [[nodiscard]] std::string option_in_force(const std::string& key) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fingerprint.hpp"
 #include "base/text.hpp"
 
 namespace gemini {
@@ -94,12 +95,22 @@ Parameter& Registry::at(std::int64_t index) {
   return (*this)[static_cast<int>(index)];
 }
 
+template <class Visit>
+void Registry::for_each_line(Visit&& visit) const {
+  for (const Parameter& p : parameters_) visit(describe(p));
+  for (const auto& [name, index] : aliases_) visit(fmt::format("alias \"{}\" of parameter {}", name, index));
+}
+
 std::string Registry::text() const {
   std::string lines;
-  for (const Parameter& p : parameters_) lines += describe(p) + "\n";
-  for (const auto& [name, index] : aliases_)
-    lines += fmt::format("alias \"{}\" of parameter {}\n", name, index);
+  for_each_line([&](const std::string& line) { lines += line + "\n"; });
   return lines;
+}
+
+std::uint64_t Registry::digest() const {
+  std::uint64_t digest = 0;
+  for_each_line([&](const std::string& line) { digest = fingerprint(line, digest); });
+  return digest;
 }
 
 std::vector<TensorSpec> Registry::tensors() const {

@@ -27,13 +27,16 @@ class Registry {
   [[nodiscard]] const std::deque<Parameter>& all() const { return parameters_; }
   [[nodiscard]] Parameter& operator[](int index) { return parameters_[static_cast<std::size_t>(index)]; }
 
-  // Everything that must be equal over ranks, one line per parameter, then per alias.
+  // Everything that must be equal over ranks, one line per parameter, then per alias; and a digest of it.
   [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::uint64_t digest() const;
   [[nodiscard]] std::vector<TensorSpec> tensors() const;
   [[nodiscard]] bool trains_f16() const;
 
  private:
   void claim(std::string_view name, int index);
+  template <class Visit>
+  void for_each_line(Visit&& visit) const;
 
   std::deque<Parameter> parameters_;  // handles are their addresses
   std::map<std::string, int, std::less<>> by_name_;

@@ -103,7 +103,11 @@ gemini_step_info_t Trainer::step(double lr) {
   gemini_step_info_t info = GEMINI_STEP_INFO_INIT;
   if (!skipped) {
     const double factor = clip_factor(verdict.grad_norm, settings_.max_grad_norm) / scale;
-    apply_update(ranks_, registry_, store_, {settings_, verdict, factor, update_fn_, update_user_});
+    const Update update{settings_, verdict, factor, update_fn_, update_user_};
+    if (settings_.kind == UpdateKind::custom)  // the caller's function may fail on one rank alone
+      ranks_.agreement().act_and_agree(Call::step, [&] { apply_update(ranks_, registry_, store_, update); });
+    else
+      apply_update(ranks_, registry_, store_, update);
     for (const bool produced : verdict.produced) info.params_updated += produced ? 1 : 0;
     if (settings_.kind != UpdateKind::none) refresh_resident();
   }
