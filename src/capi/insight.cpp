@@ -14,7 +14,8 @@ gemini_status_t gemini_workspace_alloc(gemini_context_t ctx, int64_t size_bytes,
 }
 
 gemini_status_t gemini_workspace_free(gemini_context_t ctx, void* ptr) {
-  return with_context("gemini_workspace_free", ctx, [&](Context& context) { context.non_model().free(ptr); });
+  return with_context("gemini_workspace_free", ctx,
+                      [&](Context& context) { context.non_model().free(ptr, context.tier()); });
 }
 
 gemini_status_t gemini_memory_note(gemini_context_t ctx, int64_t non_model_bytes) {

@@ -1,0 +1,218 @@
+// Parameters that are unused, frozen, tied, empty, odd in size or of several dtypes.
+#include "observe.hpp"
+
+using namespace gemini_test;
+
+namespace {
+
+struct Traffic {
+  explicit Traffic(const Context& ctx)
+      : gathers(ctx.stat(GEMINI_STAT_GATHERS)), reduces(ctx.stat(GEMINI_STAT_REDUCES)) {}
+  bool operator==(const Traffic& other) const { return gathers == other.gathers && reduces == other.reduces; }
+  int64_t gathers, reduces;
+};
+
+}  // namespace
+
+TEST(UnusedParameter, IsLeftAloneAndCountsItsOwnSteps) {
+  Context ctx(MPI_COMM_WORLD, kAdam);
+  gemini_param_t a = ctx.add_constant("a", GEMINI_F64, {8}, 1.0);
+  gemini_param_t b = ctx.add_constant("b", GEMINI_F64, {8}, 1.0);
+  ctx.commit();
+  ASSERT_EQ(1, ctx.stat(GEMINI_STAT_CHUNKS));
+  train(ctx, a, 1.0);
+  gemini_step_info_t first = ctx.step();
+  EXPECT_EQ(1, first.params_updated);
+  EXPECT_NEAR(std::sqrt(8.0), first.grad_norm, 1e-14);
+  EXPECT_EQ(1, ctx.stat(GEMINI_STAT_REDUCES));
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(a), 0.9, 1e-8));
+  const Seen untouched = see(ctx, b);
+  EXPECT_TRUE(all_are(untouched.master, 1.0) && all_are(untouched.state1, 0) && all_are(untouched.state2, 0));
+
+  ctx.micro_batch({a, b}, [](int64_t) { return 1.0; });
+  EXPECT_EQ(2, ctx.step().params_updated);
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(a), 0.8, 1e-8));
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(b), 0.9, 1e-8));  // its own first step
+  EXPECT_TRUE(all_are(see(ctx, b).state1, 0.1, 1e-15));
+}
+
+TEST(Gradient, ThatOneRankAloneWroteIsAveragedWithZeros) {
+  Context ctx(MPI_COMM_WORLD, kAdam);
+  gemini_param_t a = ctx.add_constant("a", GEMINI_F64, {4}, 1.0);
+  ctx.commit();
+  ctx.op(GEMINI_FORWARD, {a});
+  ctx.op(GEMINI_BACKWARD, {a}, [&] {
+    if (rank_of() == 0) write_grad(a, [](int64_t) { return 2.0; });
+  });
+  EXPECT_EQ(1, ctx.step().params_updated);
+  EXPECT_TRUE(all_are(see(ctx, a).state1, 0.1 * 2.0 / ranks_of(), 1e-15));
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(a), 0.9, 1e-7));
+}
+
+TEST(FrozenParameter, KeepsItsBitsHasNoStateAndStartsAnewWhenUnfrozen) {
+  Context ctx(MPI_COMM_WORLD, kAdam);
+  gemini_param_t e = ctx.add_function(
+      "e", GEMINI_F64, {8}, [](int64_t i) { return 1.0 / (1.0 + static_cast<double>(i)); },
+      GEMINI_PARAM_FROZEN);
+  gemini_param_t l = ctx.add_constant("l", GEMINI_F64, {8}, 1.0);
+  ctx.commit();
+  const std::vector<double> before = values(e);
+  const int64_t trained_elems = ctx.stat(GEMINI_STAT_GRAD_BYTES) / 8;
+  EXPECT_EQ(2 * trained_elems * 8, ctx.stat(GEMINI_STAT_OPTIMIZER_BYTES));
+  EXPECT_EQ(2 * trained_elems * 8, ctx.stat(GEMINI_STAT_PARAM_BYTES));  // chunks of e and of l
+  for (int step = 0; step < 3; ++step) {
+    ctx.op(GEMINI_FORWARD, {e});
+    ctx.op(GEMINI_FORWARD, {l});
+    ctx.op(GEMINI_BACKWARD, {l}, [&] { write_grad(l, [](int64_t) { return 1.0; }); });
+    ctx.op(GEMINI_BACKWARD, {e}, [&] {
+      void* grad = nullptr;
+      EXPECT_EQ(GEMINI_ERR_ARGUMENT, gemini_param_grad(e, &grad, nullptr));
+      EXPECT_SAID("FROZEN");
+    });
+    EXPECT_EQ(0, ctx.stat(GEMINI_STAT_GATHERED_BYTES));
+    const gemini_step_info_t info = ctx.step();
+    EXPECT_EQ(1, info.params_updated);
+    EXPECT_NEAR(std::sqrt(8.0), info.grad_norm, 1e-14);
+  }
+  EXPECT_ALL(MPI_COMM_WORLD, values(e) == before);
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(l), 0.7, 1e-7));
+  EXPECT_EQ(0, see(ctx, e).pieces_with_state1);
+
+  ALL_RANKS_OK(gemini_param_set_option(e, "frozen", "off"));
+  EXPECT_EQ(0, info(e).flags);
+  EXPECT_EQ(2 * trained_elems * 8, ctx.stat(GEMINI_STAT_GRAD_BYTES));
+  ctx.micro_batch({e, l}, [](int64_t) { return 1.0; });
+  EXPECT_EQ(2, ctx.step().params_updated);
+  const Seen seen = see(ctx, e);
+  EXPECT_TRUE(all_are(seen.state1, 0.1, 1e-15));  // t = 1
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(before[i] - 0.1, seen.master[i], 1e-8);
+}
+
+TEST(FrozenParameter, FrozenBetweenStepsStopsAndGoesOnWithZeroMomentsLater) {
+  Context ctx(MPI_COMM_WORLD, kAdam);
+  gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {5}, 1.0);
+  gemini_param_t other = ctx.add_constant("other", GEMINI_F64, {5}, 1.0);
+  ctx.commit();
+  ctx.micro_batch({w, other}, [](int64_t) { return 1.0; });
+  ctx.step();
+  ALL_RANKS_OK(gemini_param_set_option(w, "frozen", "on"));
+  ctx.op(GEMINI_FORWARD, {w, other});
+  ctx.op(GEMINI_BACKWARD, {w, other}, [&] { write_grad(other, [](int64_t) { return 1.0; }); });
+  EXPECT_EQ(1, ctx.step().params_updated);
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(w), 0.9, 1e-8));
+  ALL_RANKS_OK(gemini_param_set_option(w, "frozen", "off"));
+  train(ctx, w, 1.0);
+  ctx.step();
+  EXPECT_TRUE(all_are(see(ctx, w).state1, 0.1, 1e-15));
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(w), 0.8, 1e-7));
+}
+
+TEST(TiedParameter, HasOneStorageAndOneState) {
+  Context ctx(MPI_COMM_WORLD, kAdam);
+  gemini_param_t emb = ctx.add_constant("emb", GEMINI_F64, {6}, 1.0);
+  ALL_RANKS_OK(gemini_param_alias(ctx, "head", emb));
+  ctx.commit();
+  gemini_param_t head = nullptr;
+  ALL_RANKS_OK(gemini_param_find(ctx, "head", &head));
+  EXPECT_EQ(emb, head);
+  EXPECT_STREQ("emb", info(head).name);
+  ctx.op(GEMINI_FORWARD, {emb});
+  ctx.op(GEMINI_FORWARD, {head});
+  ctx.op(GEMINI_BACKWARD, {head}, [&] { add_grad(head, [](int64_t) { return 1.0; }); });
+  ctx.op(GEMINI_BACKWARD, {emb}, [&] { add_grad(emb, [](int64_t) { return 2.0; }); });
+  const gemini_step_info_t info = ctx.step();
+  EXPECT_EQ(1, info.params_updated);
+  EXPECT_NEAR(3 * std::sqrt(6.0), info.grad_norm, 1e-13);  // counted once
+  EXPECT_EQ(1, ctx.stat(GEMINI_STAT_REDUCES));
+  EXPECT_TRUE(all_are(see(ctx, emb).state1, 0.3, 1e-15));
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(head), 0.9, 1e-8));
+}
+
+class EmptyParameter : public testing::TestWithParam<int> {};
+
+TEST_P(EmptyParameter, IsOrdinaryAndMovesNothing) {
+  Context ctx(MPI_COMM_WORLD, kAdam);
+  const int place = GetParam();  // 0: first, 1: between, 2: last, 3: alone
+  gemini_param_t z = nullptr;
+  Params full;
+  for (int at = 0; at < 3; ++at) {
+    if (at == place || (place == 3 && at == 0)) z = ctx.add_constant("z", GEMINI_F64, {0, 8}, 1.0);
+    if (place != 3 && at < 2)
+      full.push_back(ctx.add_constant(at == 0 ? "a" : "b", GEMINI_F64, {at == 0 ? 8 : 24}, 1.0));
+  }
+  ctx.commit();
+  EXPECT_EQ(2, info(z).ndim);
+  EXPECT_EQ(0, info(z).shape[0]);
+  EXPECT_EQ(8, info(z).shape[1]);
+  EXPECT_EQ(0, elems(z));
+
+  const Traffic before(ctx);
+  ctx.op(GEMINI_FORWARD, {z}, [&] { EXPECT_NE(nullptr, gemini_data(z)); });
+  ctx.op(GEMINI_BACKWARD, {z}, [&] { EXPECT_NE(nullptr, gemini_grad(z)); });
+  EXPECT_TRUE(before == Traffic(ctx));
+  if (!full.empty())
+    ctx.op(GEMINI_BACKWARD, full, [&] {
+      for (gemini_param_t p : full) write_grad(p, [](int64_t) { return 1.0; });
+    });
+  EXPECT_NEAR(full.empty() ? 0 : std::sqrt(32.0), ctx.step().grad_norm, 1e-13);
+  for (gemini_param_t p : full) EXPECT_ALL(MPI_COMM_WORLD, all_are(values(p), 0.9, 1e-8));
+  EXPECT_TRUE(values(z).empty());
+  ALL_RANKS_OK(gemini_param_set(z, GEMINI_F32, nullptr, -1));
+  ALL_RANKS_OK(gemini_param_get(z, GEMINI_F64, nullptr, -1));
+}
+
+INSTANTIATE_TEST_SUITE_P(AtEveryPlace, EmptyParameter, testing::Values(0, 1, 2, 3));
+
+TEST(OddSizes, GiveTheBitsOfOneRankAndPaddingNeverLeaks) {
+  for (const int64_t n : {1, 7, 4 * 5 + 1}) {
+    const auto run = [n](MPI_Comm comm) {
+      Context ctx(comm,
+                  {{"optimizer", "adamw"}, {"lr", "0.01"}, {"weight_decay", "0.1"}, {"chunk_elems", "16"}});
+      const auto start = [](int64_t i) { return 1.0 + 0.125 * static_cast<double>(i); };
+      gemini_param_t a = ctx.add_function("a", GEMINI_F32, {n}, start);
+      ctx.commit();
+      double norm = 0;
+      for (int step = 0; step < 100; ++step) {
+        train(ctx, a, [step](int64_t i) { return 0.25 * static_cast<double>((i + step) % 5) - 0.5; });
+        const gemini_step_info_t done = ctx.step();
+        EXPECT_EQ(0, done.skipped);
+        norm += done.grad_norm;
+      }
+      std::vector<double> all = values(a);
+      all.push_back(norm);
+      return all;
+    };
+    EXPECT_ALL(MPI_COMM_WORLD, run(MPI_COMM_SELF) == run(MPI_COMM_WORLD));
+  }
+}
+
+TEST(SeveralDtypes, AreGroupedAndLoseNothing) {
+  Context ctx(MPI_COMM_WORLD, kAdam);
+  gemini_param_t p = ctx.add_constant("p", GEMINI_F16, {8}, 1.0);
+  gemini_param_t n = ctx.add_function("n", GEMINI_F32, {8},
+                                      [](int64_t i) { return i == 0 ? 1.0 + std::ldexp(1, -20) : 1.0; });
+  gemini_param_t q = ctx.add_constant("q", GEMINI_BF16, {8}, 1.0);
+  gemini_param_t i = ctx.add("i", GEMINI_I32, {2}, GEMINI_PARAM_IGNORED);
+  int32_t buffer[2] = {7, 8};
+  ALL_RANKS_OK(gemini_param_attach(i, buffer));
+  ctx.commit();
+  EXPECT_EQ(3, ctx.stat(GEMINI_STAT_CHUNKS));
+  ctx.op(GEMINI_FORWARD, {p, n, q, i}, [&] {
+    EXPECT_EQ(1.00000095367431640625F, data<float>(n)[0]);
+    EXPECT_EQ(f16_bits(1.0), data<std::uint16_t>(p)[7]);
+    EXPECT_EQ(bf16_bits(1.0), data<std::uint16_t>(q)[7]);
+    EXPECT_EQ(buffer, gemini_data(i));
+  });
+  double scale = 0;
+  ALL_RANKS_OK(gemini_loss_scale(ctx, &scale));
+  EXPECT_EQ(65536.0, scale);  // an F16 parameter is trained
+  ctx.op(GEMINI_BACKWARD, {p, n, q, i}, [&] {
+    for (gemini_param_t param : {n, q}) write_grad(param, [scale](int64_t) { return scale; });
+    write_grad(p, [scale](int64_t) { return scale / 4; });
+    EXPECT_EQ(nullptr, gemini_grad(i));
+  });
+  EXPECT_EQ(3, ctx.step().params_updated);
+  EXPECT_TRUE(all_are(see(ctx, p).state1, 0.025, 1e-8));
+  EXPECT_TRUE(all_are(see(ctx, q).state1, 0.1, 1e-8));
+  EXPECT_EQ(8, buffer[1]);
+}
