@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -38,8 +40,10 @@ void Options::set(std::string_view key, std::string_view value) {
 }
 
 void Options::load(const std::string& path) {
+  errno = 0;
   std::ifstream file(path);
-  if (!file) fail(GEMINI_ERR_NOT_FOUND, "{}: no such file, or it may not be read", path);
+  if (!file && (errno == ENOENT || errno == ENOTDIR)) fail(GEMINI_ERR_NOT_FOUND, "{}: no such file", path);
+  if (!file) fail(GEMINI_ERR_IO, "{}: {}", path, std::generic_category().message(errno));
   Options changed = *this;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
