@@ -18,10 +18,6 @@ class Log {
   Log(LogLevel level, int rank) : level_(level), rank_(rank) {}
 
   template <class... Args>
-  void warn(fmt::format_string<Args...> words, Args&&... args) const {
-    write(LogLevel::warn, "warn", fmt::format(words, std::forward<Args>(args)...));
-  }
-  template <class... Args>
   void info(fmt::format_string<Args...> words, Args&&... args) const {
     write(LogLevel::info, "info", fmt::format(words, std::forward<Args>(args)...));
   }

@@ -71,6 +71,7 @@ void check_usable(const gemini_context_s* handle) {
 void end_after(gemini_context_s& handle, gemini_status_t status) noexcept {
   if (!handle.failure.empty()) return;
   handle.failure = last_message.empty() ? status_name(status) : last_message;
+  handle.context->log().error(handle.failure);
   if (peers_cannot_know(status)) handle.context->ranks().queue().tell_peers(handle.failure);
 }
 

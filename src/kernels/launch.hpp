@@ -33,10 +33,19 @@ struct BlockRunner {
   }
 };
 
+// See run_inline_on_this_thread.
+inline thread_local bool runs_inline = false;
+
 template <class Block>
 void for_blocks(std::int64_t count, std::int64_t size, const Block& block) {
   if (count <= 0) return;
-  Kokkos::parallel_for(Range(0, (count - 1) / size + 1), BlockRunner<Block>{block, count, size});
+  const BlockRunner<Block> run{block, count, size};
+  const std::int64_t blocks = (count - 1) / size + 1;
+  if (runs_inline) {
+    for (std::int64_t index = 0; index < blocks; ++index) run(index);
+    return;
+  }
+  Kokkos::parallel_for(Range(0, blocks), run);
   Space().fence();
 }
 

@@ -3,6 +3,7 @@
 #include <Kokkos_Core.hpp>
 
 #include "base/error.hpp"
+#include "kernels/launch.hpp"
 
 #define GEMINI_STRING_OF(x) #x
 #define GEMINI_STRING(x) GEMINI_STRING_OF(x)
@@ -25,6 +26,10 @@ void start() {
 
 bool running() {
   return Kokkos::is_initialized();
+}
+
+void run_inline_on_this_thread() {
+  runs_inline = true;
 }
 
 const char* kokkos_version() {

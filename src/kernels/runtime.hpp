@@ -8,4 +8,7 @@ void start();
 [[nodiscard]] bool running();
 const char* kokkos_version();
 
+// From now on kernels started by this thread run on it: a threaded Kokkos serves one host thread at a time.
+void run_inline_on_this_thread();
+
 }  // namespace gemini::kernels

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/runtime.hpp"
+
 namespace gemini {
 
 bool HostEvent::done() const {
@@ -65,6 +67,7 @@ void HostStream::synchronize() {
 }
 
 void HostStream::run() {
+  kernels::run_inline_on_this_thread();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return ending_ || !tasks_.empty(); });

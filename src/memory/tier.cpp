@@ -71,6 +71,11 @@ void Tier::give_slot(std::byte* slot, std::int64_t bytes) noexcept {
   idle_[size].push_back(slot);
 }
 
+void Tier::count_guest(std::int64_t bytes) noexcept {
+  held_ += bytes;
+  peak_ = std::max(peak_, held_);
+}
+
 std::byte* Tier::map(std::int64_t bytes, const char* what) {
   require(bytes, what);
   if (limit_ >= 0 && held_ + bytes > limit_) drop_idle_slots();

@@ -60,6 +60,10 @@ class Tier {
   std::byte* take_slot(std::int64_t bytes, const char* what);
   void give_slot(std::byte* slot, std::int64_t bytes) noexcept;
 
+  // The caller's workspaces: they are held here, but never decide what the model may use, since they differ
+  // over ranks.
+  void count_guest(std::int64_t bytes) noexcept;
+
   [[nodiscard]] std::int64_t limit() const noexcept { return limit_; }
   [[nodiscard]] std::int64_t held() const noexcept { return held_; }
   [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }

@@ -20,10 +20,9 @@ namespace gemini {
 class NonModelMemory {
  public:
   ~NonModelMemory();
-  void* allocate(std::int64_t bytes, const Tier& tier);
-  void free(void* pointer);
+  void* allocate(std::int64_t bytes, Tier& tier);
+  void free(void* pointer, Tier& tier);
   void note(std::int64_t bytes);
-  [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }
   [[nodiscard]] std::int64_t peak() const { return peak_; }
   void reset_peak() { peak_ = workspace_bytes_ + noted_; }
 
@@ -73,7 +72,8 @@ class Context {
   [[nodiscard]] const Ranks& ranks() const { return ranks_; }
   [[nodiscard]] Registry& registry() { return registry_; }
   [[nodiscard]] NonModelMemory& non_model() { return non_model_; }
-  [[nodiscard]] const Tier& tier() const { return tier_; }
+  [[nodiscard]] Tier& tier() { return tier_; }
+  [[nodiscard]] const Log& log() const { return log_; }
 
  private:
   // refusal: what this rank has against its options.

@@ -46,7 +46,7 @@ std::int64_t of_chunks(gemini_stat_t which, const ChunkStore& store) {
 
 std::int64_t Context::stat(gemini_stat_t which) const {
   switch (which) {
-    case GEMINI_STAT_DEVICE_BYTES: return tier_.held() + non_model_.workspace_bytes();
+    case GEMINI_STAT_DEVICE_BYTES: return tier_.held();
     case GEMINI_STAT_DEVICE_PEAK_BYTES: return tier_.peak();
     case GEMINI_STAT_NON_MODEL_PEAK_BYTES: return non_model_.peak();
     case GEMINI_STAT_GATHER_WIRE_BYTES: return ranks_.transport().wire().gather_bytes;
