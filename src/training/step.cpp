@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "collectives/step_exchange.hpp"
 #include "kernels/kernels.hpp"
@@ -74,7 +75,9 @@ StepVerdict exchange_step(Ranks& ranks, Registry& registry, ChunkStore& store, b
   verdict.finite = exchange.maxima[0] == 0;
   ExactSum squares;
   std::copy(exchange.sums.begin(), exchange.sums.end(), squares.limbs().begin());
-  const double norm = infinity_norm ? from_ordered_bits(exchange.maxima[1]) : std::sqrt(squares.value());
+  double norm = infinity_norm ? from_ordered_bits(exchange.maxima[1]) : std::sqrt(squares.value());
+  // Squares that overflowed though no gradient did; NaN where one did.
+  if (!infinity_norm && verdict.finite && !squares.finite()) norm = std::numeric_limits<double>::infinity();
   verdict.grad_norm = norm / scale;
   verdict.produced.resize(registry.all().size());
   for (std::size_t i = 0; i < verdict.produced.size(); ++i)
