@@ -1,6 +1,7 @@
 #include "kernels/runtime.hpp"
 
 #include <Kokkos_Core.hpp>
+#include <atomic>
 
 #include "base/error.hpp"
 #include "kernels/launch.hpp"
@@ -9,19 +10,34 @@
 #define GEMINI_STRING(x) GEMINI_STRING_OF(x)
 
 namespace gemini::kernels {
+namespace {
 
-void start() {
+std::atomic<bool> seen_running{false};  // by start()
+
+bool was_finalised() {
 #if KOKKOS_VERSION >= 30700
-  if (Kokkos::is_finalized())
-    fail(GEMINI_ERR_STATE, "Kokkos was finalised before; it cannot be started again");
-  if (!Kokkos::is_initialized())
-    Kokkos::initialize(Kokkos::InitializationSettings().set_disable_warnings(true));
+  return Kokkos::is_finalized();
 #else
-  if (Kokkos::is_initialized()) return;
+  return seen_running && !Kokkos::is_initialized();
+#endif
+}
+
+void initialise_quietly() {
+#if KOKKOS_VERSION >= 30700
+  Kokkos::initialize(Kokkos::InitializationSettings().set_disable_warnings(true));
+#else
   Kokkos::InitArguments quiet;
   quiet.disable_warnings = true;
   Kokkos::initialize(quiet);
 #endif
+}
+
+}  // namespace
+
+void start() {
+  if (was_finalised()) fail(GEMINI_ERR_STATE, "Kokkos was finalised before; it cannot be started again");
+  if (!Kokkos::is_initialized()) initialise_quietly();
+  seen_running = true;
 }
 
 bool running() {
