@@ -7,7 +7,9 @@
 namespace gemini {
 namespace {
 
-thread_local std::string last_message;
+// Plain memory: a context may be destroyed by a static object, after this thread's objects have ended.
+constexpr std::size_t kMessageBytes = 4096;
+thread_local char last_message[kMessageBytes] = "";
 
 bool peers_cannot_know(gemini_status_t status) {
   switch (status) {
@@ -22,19 +24,19 @@ bool peers_cannot_know(gemini_status_t status) {
 }  // namespace
 
 const char* last_error_message() noexcept {
-  return last_message.c_str();
+  return last_message;
 }
 
 void clear_message() noexcept {
-  last_message.clear();
+  last_message[0] = '\0';
 }
 
 gemini_status_t report_failure(const char* function, gemini_status_t status,
                                const std::string& words) noexcept {
   try {
-    last_message = fmt::format("{}: {}", function, words);
+    *fmt::format_to_n(last_message, kMessageBytes - 1, "{}: {}", function, words).out = '\0';
   } catch (...) {
-    last_message.clear();
+    clear_message();
   }
   return status;
 }
@@ -70,7 +72,7 @@ void check_usable(const gemini_context_s* handle) {
 
 void end_after(gemini_context_s& handle, gemini_status_t status) noexcept {
   if (!handle.failure.empty()) return;
-  handle.failure = last_message.empty() ? status_name(status) : last_message;
+  handle.failure = last_message[0] == '\0' ? status_name(status) : last_message;
   handle.context->log().error(handle.failure);
   if (peers_cannot_know(status)) handle.context->ranks().queue().tell_peers(handle.failure);
 }
