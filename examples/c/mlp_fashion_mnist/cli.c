@@ -25,7 +25,7 @@ static const char help[] =
     "  --dtype T          f64, f32, bf16 or f16: type of the parameters (default f32)\n"
     "  --seed N           of initial values and shuffling (default 1)\n"
     "  -o KEY=VALUE       an option of libgemini, over what the example sets; may be repeated\n"
-    "                     (example: optimizer=adamw lr=1e-3 weight_decay=0.01, lr warms up and decays)\n"
+    "                     (example: optimizer=adamw lr=2e-3 weight_decay=0.01, lr warms up and decays)\n"
     "  --progress HOW     live (one line in place), lines, or auto (default: live on a terminal)\n"
     "  --print-steps      loss and gradient norm of every step, 17 digits, instead of progress\n"
     "  --print-final      sums over the trained parameters, 17 digits\n"

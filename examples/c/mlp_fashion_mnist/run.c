@@ -36,7 +36,7 @@ static void create_context(run_t* run, MPI_Comm comm) {
   CHECK(gemini_options_create(&options));
   if (!run->cli->golden_init) {
     CHECK(gemini_options_set(options, "optimizer", "adamw"));
-    CHECK(gemini_options_set(options, "lr", "1e-3"));
+    CHECK(gemini_options_set(options, "lr", "2e-3"));
     CHECK(gemini_options_set(options, "weight_decay", "0.01"));
   }
   for (int i = 0; i < run->cli->options; ++i) set_option(options, run->cli->option[i]);
