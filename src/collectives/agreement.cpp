@@ -51,7 +51,7 @@ Agreement::Verdict Agreement::vote(Call call, std::uint64_t digest, int sign) {
   const std::int64_t me = size_ - rank_;
   const auto text = static_cast<std::int64_t>(digest);
   std::vector<std::int64_t> ballot = {id, -id, sign > 0 ? me : 0, sign < 0 ? me : 0, text, ~text};
-  all_reduce(MPI_MAX, ballot, name_of(call));
+  all_reduce(MPI_MAX, ballot, "agreeing with the other ranks");
   const auto rank_of = [this](std::int64_t found) {
     return found == 0 ? -1 : static_cast<int>(size_ - found);
   };
