@@ -33,12 +33,12 @@ Tier::~Tier() {
   drop_idle_slots();
 }
 
-void Tier::require(std::int64_t bytes, const char* what) const {
-  if (fits(bytes)) return;
+void Tier::require(std::int64_t bytes, const char* what, std::int64_t returning) const {
+  if (fits(bytes - returning)) return;
   fail(GEMINI_ERR_OUT_OF_MEMORY,
        "{} need {}, but of {} = {} only {} are free; raise {}, use more ranks, or smaller operations", what,
-       text::format_bytes(bytes), option_, text::format_bytes(limit_), text::format_bytes(limit_ - in_use_),
-       option_);
+       text::format_bytes(bytes), option_, text::format_bytes(limit_),
+       text::format_bytes(limit_ - in_use_ + returning), option_);
 }
 
 Block Tier::allocate(std::int64_t bytes, const char* what) {

@@ -53,8 +53,9 @@ class Tier {
   [[nodiscard]] bool fits(std::int64_t bytes) const noexcept {
     return limit_ < 0 || in_use_ + bytes <= limit_;
   }
-  // GEMINI_ERR_OUT_OF_MEMORY in words; what: "the shards of this model".
-  void require(std::int64_t bytes, const char* what) const;
+  // GEMINI_ERR_OUT_OF_MEMORY in words; what: "the shards of this model". returning: what will be given back
+  // before.
+  void require(std::int64_t bytes, const char* what, std::int64_t returning = 0) const;
 
   Block allocate(std::int64_t bytes, const char* what);
   std::byte* take_slot(std::int64_t bytes, const char* what);

@@ -19,6 +19,21 @@ Gradients::Gradients(Registry& registry, ChunkStore& store, Transport& transport
       micro_batches_(micro_batches),
       rules_(rules) {}
 
+// Whoever ends a context has seen to it that MPI is done with these.
+Gradients::~Gradients() {
+  for (const InFlight& reduction : in_flight_)
+    if (reduction.buffer != nullptr) store_.tier().give_slot(reduction.buffer, reduction.bytes);
+}
+
+std::int64_t Gradients::buffer_bytes() const {
+  std::int64_t bytes = 0;
+  for (const InFlight& reduction : in_flight_)
+    if (reduction.buffer != nullptr) bytes += Tier::rounded(reduction.bytes);
+  for (const Chunk& chunk : store_.chunks())
+    if (chunk.gradient != nullptr && !chunk.spec.resident) bytes += Tier::rounded(chunk.gradient_bytes());
+  return bytes;
+}
+
 void Gradients::reserve(Chunk& chunk) {
   chunk.gradient = store_.tier().take_slot(chunk.gradient_bytes(), kGradients);
 }

@@ -22,11 +22,16 @@ class Gradients {
  public:
   Gradients(Registry& registry, ChunkStore& store, Transport& transport, CommQueue& queue,
             const MicroBatches& micro_batches, ReductionRules rules);
+  ~Gradients();
+  Gradients(const Gradients&) = delete;
+  Gradients& operator=(const Gradients&) = delete;
 
   // What opening the chunk's buffer asks of the budget.
   [[nodiscard]] std::int64_t bytes_to_open(const Chunk& chunk) const {
     return chunk.gradient == nullptr ? chunk.gradient_bytes() : 0;
   }
+  // What the end of the micro-batch gives back.
+  [[nodiscard]] std::int64_t buffer_bytes() const;
   void open(Chunk& chunk);
   // RESIDENT chunks keep their buffer, since their operations may differ over ranks.
   void reserve(Chunk& chunk);

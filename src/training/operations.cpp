@@ -8,6 +8,8 @@ namespace {
 // Where pointers of parameters without elements point.
 alignas(256) std::byte nothing[256];
 
+constexpr const char* kOperation = "the chunks of this operation";
+
 ChunkView view_of(const Chunk& chunk) {
   return {chunk.index, chunk.gathered, chunk.leases > 0, chunk.spec.resident};
 }
@@ -46,17 +48,20 @@ void Operations::collect(Parameter* const* params, std::int64_t count) {
 void Operations::pre_op(Parameter* const* params, std::int64_t count, std::int64_t accumulate) {
   collect(params, count);
   const gemini_phase_t phase = micro_batches_.phase();
-  if (phase == GEMINI_FORWARD) {
-    micro_batches_.check_forward(accumulate);
-    if (micro_batches_.forward_ends_one()) end_micro_batch();
-    if (micro_batches_.idle()) gradients_.drop_held();
-  }
+  const bool may_begin = phase == GEMINI_FORWARD || phase == GEMINI_BACKWARD;
+  if (phase == GEMINI_FORWARD) micro_batches_.check_forward(accumulate);
   std::vector<ChunkView> needed;
   for (const int chunk : chunks_) needed.push_back(view_of(store_[chunk]));
   std::vector<int> to_gather;
   for (const Action& action : StaticPolicy::before_operation(needed)) to_gather.push_back(action.chunk);
 
-  make_room(to_gather);
+  const std::int64_t bytes = room_for(to_gather);
+  if (phase == GEMINI_FORWARD && micro_batches_.forward_ends_one()) {
+    store_.tier().require(bytes, kOperation, gradients_.buffer_bytes());
+    end_micro_batch();
+  }
+  make_room(bytes);
+  if (may_begin && micro_batches_.idle()) gradients_.drop_held();
   store_.gather(to_gather);
   if (phase == GEMINI_FORWARD) micro_batches_.forward();
   if (phase == GEMINI_BACKWARD) micro_batches_.backward();
@@ -78,9 +83,8 @@ void Operations::post_op(Parameter* const* params, std::int64_t count) {
   for (const Action& action : StaticPolicy::after_operation(used)) store_.release(action.chunk);
 }
 
-// Everything that the operation will ask of the budget is there before anything moves. Reductions in flight
-// hold buffers; waiting for them is the same on all ranks.
-void Operations::make_room(const std::vector<int>& to_gather) {
+// What the operation will ask of the budget.
+std::int64_t Operations::room_for(const std::vector<int>& to_gather) {
   std::int64_t bytes = 0;
   for (const int chunk : to_gather) bytes += Tier::rounded(store_.slot_bytes(store_[chunk]));
   for (const Parameter* p : named_) {
@@ -89,9 +93,15 @@ void Operations::make_room(const std::vector<int>& to_gather) {
     chunk.opened_in = operation_;
     bytes += Tier::rounded(gradients_.bytes_to_open(chunk));
   }
+  return bytes;
+}
+
+// All of it is there before anything moves. Reductions in flight hold buffers; waiting for them is the same
+// on all ranks.
+void Operations::make_room(std::int64_t bytes) {
   while (!store_.tier().fits(bytes) && gradients_.wait_oldest()) {
   }
-  store_.tier().require(bytes, "the chunks of this operation");
+  store_.tier().require(bytes, kOperation);
 }
 
 void Operations::lease(Parameter& p, gemini_phase_t phase) {

@@ -31,7 +31,8 @@ class Operations {
 
  private:
   void collect(Parameter* const* params, std::int64_t count);
-  void make_room(const std::vector<int>& to_gather);
+  [[nodiscard]] std::int64_t room_for(const std::vector<int>& to_gather);
+  void make_room(std::int64_t bytes);
   void lease(Parameter& parameter, gemini_phase_t phase);
   void end_lease(Parameter& parameter);
   [[nodiscard]] TensorState resting_state(const Parameter& parameter) const;
