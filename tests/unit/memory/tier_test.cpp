@@ -100,6 +100,13 @@ TEST(Tier, OutOfMemorySaysWhatWasNeededWhatIsFreeAndWhatToRaise) {
   EXPECT_EQ(tier.held(), 3 * kPage);
 }
 
+TEST(Tier, CountsWhatIsAboutToReturn) {
+  Tier tier("device_memory", 4 * kPage);
+  const Block block = tier.allocate(3 * kPage, "a test");
+  EXPECT_NO_THROW(tier.require(3 * kPage, "a test", 2 * kPage));
+  EXPECT_THROW(tier.require(4 * kPage, "a test", 2 * kPage), Error);
+}
+
 TEST(Tier, WithoutALimitOnlyTheMachineRefuses) {
   Tier tier("device_memory", -1);
   EXPECT_TRUE(tier.fits(std::int64_t{1} << 60));
