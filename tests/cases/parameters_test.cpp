@@ -216,3 +216,60 @@ TEST(SeveralDtypes, AreGroupedAndLoseNothing) {
   EXPECT_TRUE(all_are(see(ctx, q).state1, 0.1, 1e-8));
   EXPECT_EQ(8, buffer[1]);
 }
+
+TEST(FrozenParameter, UnfrozenAloneLeavesItsNeighboursInTheChunkFrozen) {
+  Context ctx(MPI_COMM_WORLD, kAdam);
+  gemini_param_t a = ctx.add_constant("a", GEMINI_F64, {8}, 1.0, GEMINI_PARAM_FROZEN);
+  gemini_param_t b = ctx.add_constant("b", GEMINI_F64, {8}, 100.0, GEMINI_PARAM_FROZEN);
+  ctx.commit();
+  ASSERT_EQ(1, ctx.stat(GEMINI_STAT_CHUNKS));
+  EXPECT_EQ(0, ctx.stat(GEMINI_STAT_GRAD_BYTES));
+  ALL_RANKS_OK(gemini_param_set_option(a, "frozen", "off"));
+  ctx.op(GEMINI_FORWARD, {a, b});
+  ctx.op(GEMINI_BACKWARD, {a, b}, [&] {
+    EXPECT_EQ(nullptr, gemini_grad(b));
+    add_grad(a, [](int64_t) { return 1.0; });
+  });
+  const gemini_step_info_t info = ctx.step();
+  EXPECT_EQ(1, info.params_updated);
+  EXPECT_NEAR(std::sqrt(8.0), info.grad_norm, 1e-14);
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(a), 0.9, 1e-8));
+  const Seen seen = see(ctx, b);
+  EXPECT_TRUE(all_are(seen.master, 100.0));
+  EXPECT_EQ(0, seen.pieces_with_state1);
+}
+
+TEST(GradDtype, OfASixteenBitParameterMayBeSingle) {
+  Context ctx(MPI_COMM_WORLD, adam_with({{"loss_scale", "off"}}));
+  gemini_param_t a = ctx.add_constant("a", GEMINI_F16, {9}, 1.0);
+  ALL_RANKS_OK(gemini_param_set_option(a, "grad_dtype", "f32"));
+  ctx.commit();
+  ctx.op(GEMINI_FORWARD, {a});
+  ctx.op(GEMINI_BACKWARD, {a}, [&] {
+    float* into = grad<float>(a);
+    for (int i = 0; i < 9; ++i) into[i] += 1e6F;  // F16 ends at 65504
+  });
+  EXPECT_EQ(0, ctx.step().skipped);
+  EXPECT_TRUE(all_are(see(ctx, a).state1, 1e5, 1e-2));
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(a), 0.9, 1e-6));
+}
+
+TEST(MasterWeights, LetSmallUpdatesAddUpWhereTheyAreKept) {
+  const auto after = [](const char* master, int64_t* param_bytes) {
+    Context ctx(MPI_COMM_WORLD,
+                {{"optimizer", "sgd"}, {"lr", "1"}, {"loss_scale", "off"}, {"master_weights", master}});
+    gemini_param_t a = ctx.add_constant("a", GEMINI_BF16, {9}, 1.0);
+    ctx.commit();
+    *param_bytes = ctx.stat(GEMINI_STAT_PARAM_BYTES);
+    for (int step = 0; step < 8; ++step) {
+      train(ctx, a, std::ldexp(1, -10));  // half of half the distance to the next value below 1
+      ctx.step();
+    }
+    return values(a);
+  };
+  int64_t with = 0;
+  int64_t without = 0;
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(after("on", &with), 1 - std::ldexp(8, -10)));
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(after("off", &without), 1.0));
+  EXPECT_EQ(3 * without, with);
+}

@@ -113,6 +113,22 @@ TEST(Timeout, EndsTheWaitForARankThatDoesNotCome) {
   }
 }
 
+TEST(Timeout, EndsARankThatLeavesTheLoopEarlyAndItsPeers) {
+  if (ranks_of() == 1) GTEST_SKIP() << "takes two";
+  Context ctx(MPI_COMM_WORLD, kShort);
+  gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {6}, 1.0);
+  ctx.commit();
+  if (odd_one()) {
+    const gemini_status_t status = ctx.destroy();
+    EXPECT_EQ(GEMINI_ERR_TIMEOUT, status) << gemini_last_error_message();
+    EXPECT_EQ(nullptr, ctx.get());
+  } else {
+    REFUSED(GEMINI_ERR_TIMEOUT, gemini_pre_op(ctx, &w, 1), "timeout_s = 1");
+    expect_over(ctx, w, "timeout_s");
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 namespace {
 
 int refuse_where_told(void* user, int64_t, int64_t, void*) {

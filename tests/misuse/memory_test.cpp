@@ -66,6 +66,18 @@ TEST(PreOp, ThatDoesNotFitIsRefusedOnAllRanksAndMovesNothing) {
   EXPECT_LE(ctx.stat(GEMINI_STAT_DEVICE_PEAK_BYTES), budget);
 }
 
+TEST(PreOp, ThatDoesNotFitDropsNoGradientsThatWereKept) {
+  if (ranks_of() == 1) GTEST_SKIP() << "reads its own shards: every FORWARD fits";
+  Context ctx(MPI_COMM_WORLD, with_budget(base_bytes() + kChunkBytes * 2));
+  const Params all = four_chunks(ctx);
+  train(ctx, all[0], 3.0);
+  ctx.step();
+  REFUSED(GEMINI_ERR_OUT_OF_MEMORY, gemini_pre_op(ctx, all.data(), 4), "device_memory");
+  EXPECT_TRUE(all_are(see(ctx, all[0]).grad, 3.0));
+  ctx.op(GEMINI_FORWARD, {all[0]});
+  EXPECT_EQ(0, see(ctx, all[0]).pieces_with_grad);
+}
+
 TEST(Budget, IsNeverExceededByATrainingThatFits) {
   const int64_t budget = base_bytes() + kChunkBytes * 2;
   Context ctx(MPI_COMM_WORLD, with_budget(budget));
