@@ -85,8 +85,8 @@ bool ModelParam::may_ask() const {
   return trained() && backward && !ready;
 }
 
-IntegerModel::IntegerModel(const Recipe& recipe, const gemini_test::KeyValues& more)
-    : ctx_(MPI_COMM_WORLD, joined(recipe.options, more)) {
+IntegerModel::IntegerModel(const Recipe& recipe, const gemini_test::KeyValues& more, MPI_Comm comm)
+    : ctx_(comm, joined(recipe.options, more)) {
   for (std::size_t t = 0; t < recipe.tensors.size(); ++t) {
     const int p = static_cast<int>(t);
     ModelParam param;

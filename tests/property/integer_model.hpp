@@ -50,7 +50,7 @@ using Which = std::vector<int>;  // indices, possibly twice
 
 class IntegerModel {
  public:
-  IntegerModel(const Recipe& recipe, const gemini_test::KeyValues& more);
+  IntegerModel(const Recipe& recipe, const gemini_test::KeyValues& more, MPI_Comm comm = MPI_COMM_WORLD);
 
   // One operation's calls; pre returns false where the budget refuses, which all ranks must be told alike.
   bool pre(gemini_phase_t phase, const Which& which);

@@ -59,5 +59,28 @@ TEST(Property, RandomProgramsStayInSmallBudgets) {
   EXPECT_GT(refused, 0) << "the budgets were never small";
 }
 
+// Contexts do not see each other, also not on ranks in another order.
+TEST(Property, SeveralContextsLiveAtOnce) {
+  MPI_Comm reversed = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -world().rank, &reversed);
+  for (std::uint64_t seed = 1; seed <= kSeeds / 4; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Recipe one(seed * 3);
+    const Recipe other(seed * 3 + 1);
+    IntegerModel first(one, {});
+    IntegerModel second(other, {}, reversed);
+    RandomProgram on_first(seed * 13, first, one.accumulate);
+    RandomProgram on_second(seed * 17, second, other.accumulate);
+    for (int i = 0; i < kIterations; ++i) {
+      on_first.iteration();
+      on_second.iteration();
+      on_second.inference_pass();
+    }
+    first.check_values();
+    second.check_values();
+  }
+  MPI_Comm_free(&reversed);
+}
+
 }  // namespace
 }  // namespace property
