@@ -18,10 +18,16 @@ using test::world_size;
 
 constexpr DType kTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
 
-// Even ranks on one node, odd ranks on another: 0, 2 | 1, 3.
-Topology two_nodes() {
+// Ranks of a node need not be neighbours. The order inside a node shows from three ranks on.
+enum class Nodes { interleaved, one, first_and_rest };  // 0 2 | 1 3, 0 1 2 3, 0 2 3 | 1
+constexpr Nodes kNodes[] = {Nodes::interleaved, Nodes::one, Nodes::first_and_rest};
+
+Topology topology_of(Nodes nodes) {
   std::vector<int> firsts;
-  for (int r = 0; r < world_size(); ++r) firsts.push_back(r % 2);
+  for (int r = 0; r < world_size(); ++r) {
+    const bool second = nodes == Nodes::interleaved ? r % 2 == 1 : nodes == Nodes::first_and_rest && r == 1;
+    firsts.push_back(second ? 1 : 0);
+  }
   return make_topology(world_rank(), firsts);
 }
 
@@ -97,7 +103,7 @@ class MpiReduce : public testing::Test {
   MpiReduce() { kernels::start(); }
 
   void expect_canonical(MpiTransport& transport, const Problem& problem, const std::string& what = {}) {
-    const auto nodes = two_nodes().nodes;
+    const auto nodes = topology_of(nodes_).nodes;
     const bool same =
         problem.type == DType::f64
             ? same_bits(reduced<double>(queue_, transport, problem), expected_sum<double>(problem, nodes))
@@ -107,13 +113,16 @@ class MpiReduce : public testing::Test {
   }
 
   test::Queue queue_;
+  Nodes nodes_ = Nodes::interleaved;
 };
 
 // Case "counts over INT_MAX": with the limit lowered every reduction takes several messages per peer.
 TEST_F(MpiReduce, GivesTheCanonicalBitsInPiecesOfAnySize) {
-  for (const std::int64_t limit :
-       {std::int64_t{1}, std::int64_t{7}, std::int64_t{1000}, std::int64_t{INT_MAX}}) {
-    MpiTransport transport(Communicator(MPI_COMM_WORLD), two_nodes(), limit);
+  constexpr std::int64_t kLimits[] = {1, 7, 1000, INT_MAX};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::int64_t limit = kLimits[i];
+    nodes_ = kNodes[i % 3];
+    MpiTransport transport(Communicator(MPI_COMM_WORLD), topology_of(nodes_), limit);
     for (const DType type : kTypes)
       for (const std::int64_t elems : {1, 7, 8, 33, 2001}) {
         if (elems / limit > 400) continue;
@@ -125,7 +134,7 @@ TEST_F(MpiReduce, GivesTheCanonicalBitsInPiecesOfAnySize) {
 }
 
 TEST_F(MpiReduce, WhoContributesNothingContributesZeros) {
-  MpiTransport transport(Communicator(MPI_COMM_WORLD), two_nodes(), 10);
+  MpiTransport transport(Communicator(MPI_COMM_WORLD), topology_of(nodes_), 10);
   for (unsigned silent = 0; silent < 1u << world_size(); ++silent)
     for (const DType type : kTypes)
       for (const bool first : {true, false}) expect_canonical(transport, {29, type, first, 3, silent});
@@ -133,7 +142,7 @@ TEST_F(MpiReduce, WhoContributesNothingContributesZeros) {
 }
 
 TEST_F(MpiReduce, LargerThanWhatItReceivesAtATime) {
-  MpiTransport transport(Communicator(MPI_COMM_WORLD), two_nodes());
+  MpiTransport transport(Communicator(MPI_COMM_WORLD), topology_of(nodes_));
   expect_canonical(transport, {MpiTransport::kStagingBytes / 8 / world_size() + 1001, DType::f64, false, 7});
   expect_canonical(transport, {40000, DType::bf16});
   transport.free_communicator();
@@ -141,8 +150,9 @@ TEST_F(MpiReduce, LargerThanWhatItReceivesAtATime) {
 
 TEST_F(MpiReduce, RandomProblems) {
   std::mt19937_64 random(5);
-  for (int i = 0; i < 40; ++i) {
-    MpiTransport transport(Communicator(MPI_COMM_WORLD), two_nodes(),
+  for (int i = 0; i < 60; ++i) {
+    nodes_ = kNodes[i % 3];
+    MpiTransport transport(Communicator(MPI_COMM_WORLD), topology_of(nodes_),
                            static_cast<std::int64_t>(random() % 50) + 1);
     expect_canonical(transport, {static_cast<std::int64_t>(random() % 300) + 1, kTypes[random() % 4],
                                  random() % 2 == 0, static_cast<double>(random() % 5) + 1,
@@ -163,7 +173,7 @@ TEST_F(MpiReduce, TheOrderMatters) {
 
 // In 16 bits the sum would overflow; the mean is representable.
 TEST_F(MpiReduce, SixteenBitGradientsAreAddedInF32) {
-  MpiTransport transport(Communicator(MPI_COMM_WORLD), two_nodes());
+  MpiTransport transport(Communicator(MPI_COMM_WORLD), topology_of(nodes_));
   const std::vector<std::uint16_t> gradient(static_cast<std::size_t>(3 * world_size()),
                                             0x7BFF);  // 65504 in half
   std::vector<float> sum(3);
@@ -176,7 +186,7 @@ TEST_F(MpiReduce, SixteenBitGradientsAreAddedInF32) {
 }
 
 TEST_F(MpiReduce, CountsWhatItSends) {
-  MpiTransport transport(Communicator(MPI_COMM_WORLD), two_nodes());
+  MpiTransport transport(Communicator(MPI_COMM_WORLD), topology_of(nodes_));
   (void)reduced<float>(queue_, transport, {100, DType::f32});
   EXPECT_EQ(transport.wire().reduce_bytes, 400 * (world_size() - 1));
   (void)reduced<float>(queue_, transport, {100, DType::f32, true, 1, ~0u});
