@@ -69,7 +69,7 @@ class DenseRun {
   std::vector<double> contribution(std::size_t t, const When& when) const {
     std::vector<double> buffer(states_[t].master.size());
     if (!asks(static_cast<int>(t), when)) return buffer;
-    const auto ops = operations(static_cast<int>(tensors_.size()));
+    const auto& ops = operations();
     bool written = false;
     for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
       if (op->own != static_cast<int>(t)) continue;
@@ -179,8 +179,10 @@ class DenseRun {
       const double ratio = c(c(s.m[i] / c(correction1)) / c(c(std::sqrt(c(s.v[i] / c(correction2)))) + eps));
       return c(ratio + c(c(decay) * s.master[i]));
     };
+    const bool wide_masters = word("master_weights", "on") == "on";
+    const bool nesterov = word("nesterov", "off") == "on";
     const auto keep = [&](std::size_t i, double w) {
-      s.master[i] = word("master_weights", "on") == "on" ? w : rounded(tensor.dtype, w);
+      s.master[i] = wide_masters ? w : rounded(tensor.dtype, w);
     };
 
     Quad weights = 0;
@@ -194,7 +196,7 @@ class DenseRun {
       if (optimizer == "sgd") {
         s.m[i] = s.count == 1 ? l2 : c(c(c(mu) * s.m[i]) + l2);
         const double ahead = c(l2 + c(c(mu) * s.m[i]));
-        const double direction = mu == 0 ? l2 : word("nesterov", "off") == "on" ? ahead : s.m[i];
+        const double direction = mu == 0 ? l2 : nesterov ? ahead : s.m[i];
         keep(i, c(w - c(c(lr) * direction)));
       }
       if (optimizer == "lion") {

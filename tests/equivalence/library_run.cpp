@@ -76,7 +76,7 @@ class LibraryRun {
   }
 
   void run_micro_batch(const When& when) {
-    const auto ops = operations(static_cast<int>(tensors_.size()));
+    const auto& ops = operations();
     for (const Step& op : ops) ctx_.op(GEMINI_FORWARD, params_of(op));
     for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
       ctx_.op(GEMINI_BACKWARD, params_of(*op), [&] { add_gradient(*op, when); });

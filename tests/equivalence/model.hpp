@@ -44,6 +44,7 @@ struct Result {
 };
 
 constexpr int kSteps = 12;
+constexpr int kTensors = 12;
 constexpr int kTiedTensor = 3;  // two operations add to its gradient
 
 inline std::vector<Tensor> tensors_of(const Problem& problem) {
@@ -68,10 +69,13 @@ inline double initial_value(int tensor, std::int64_t i) {
 struct Step {
   int own, other;
 };
-inline std::vector<Step> operations(int tensors) {
-  std::vector<Step> all;
-  for (int t = 0; t < tensors; ++t) all.push_back({t, (t + 1) % tensors});
-  all.push_back({kTiedTensor, 9});
+inline const std::vector<Step>& operations() {
+  static const std::vector<Step> all = [] {
+    std::vector<Step> made;
+    for (int t = 0; t < kTensors; ++t) made.push_back({t, (t + 1) % kTensors});
+    made.push_back({kTiedTensor, 9});
+    return made;
+  }();
   return all;
 }
 
