@@ -325,7 +325,7 @@ GEMINI_API gemini_status_t gemini_param_info(gemini_param_t param, gemini_param_
 /** Says what the following operations are; starts and ends nothing by itself. Ordered. FORWARD after
  *  commit and after a successful step. @retval GEMINI_ERR_STATE before commit. @since 0.1 */
 GEMINI_API gemini_status_t gemini_set_phase(gemini_context_t ctx, gemini_phase_t phase);
-/** The phase in force. Local. @since 0.1 */
+/** The phase in force. Local. @retval GEMINI_ERR_STATE before commit. @since 0.1 */
 GEMINI_API gemini_status_t gemini_get_phase(gemini_context_t ctx, gemini_phase_t *phase);
 /** The caller's compute stream (a cudaStream_t); NULL: default stream. Ignored on the host. Local.
  *  @since 0.1 */
@@ -353,7 +353,7 @@ GEMINI_API gemini_status_t gemini_param_grad(gemini_param_t param, void **grad, 
 /** Declares a gradient complete before the counts say so. Ordered. @retval GEMINI_ERR_STATE it was not
  *  leased in BACKWARD in this micro-batch @retval GEMINI_ERR_ARGUMENT FROZEN or IGNORED. @since 0.1 */
 GEMINI_API gemini_status_t gemini_grad_ready(gemini_param_t param);
-/** The factor to multiply the loss gradient by. Local. @since 0.1 */
+/** The factor to multiply the loss gradient by. Local. @retval GEMINI_ERR_STATE before commit. @since 0.1 */
 GEMINI_API gemini_status_t gemini_loss_scale(gemini_context_t ctx, double *scale);
 /** Ends the iteration: finishes reductions, agrees (norm, non-finite, produced gradients), unscales,
  *  clips, updates this rank's shards; skips the update on all ranks if a gradient is not finite.
@@ -389,8 +389,8 @@ GEMINI_API gemini_status_t gemini_grad_get(gemini_param_t param, gemini_dtype_t 
 /** Calls fn for each piece of this rank's shards; values may be changed. Agreed; outside leases.
  *  @retval GEMINI_ERR_CALLBACK fn returned nonzero. @since 0.1 */
 GEMINI_API gemini_status_t gemini_shard_visit(gemini_context_t ctx, gemini_shard_fn fn, void *user);
-/** The update of `optimizer = custom`: step calls it for each piece. Local. @retval GEMINI_ERR_STATE the
- *  optimizer is another. @since 0.1 */
+/** The update of `optimizer = custom`: step calls it for each piece. Local; before commit or after. @retval
+ *  GEMINI_ERR_STATE the optimizer is another. @since 0.1 */
 GEMINI_API gemini_status_t gemini_set_update(gemini_context_t ctx, gemini_shard_fn fn, void *user);
 
 /* ---- checkpoints ------------------------------------------------------------------------- */

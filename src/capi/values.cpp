@@ -84,6 +84,6 @@ gemini_status_t gemini_shard_visit(gemini_context_t ctx, gemini_shard_fn fn, voi
 gemini_status_t gemini_set_update(gemini_context_t ctx, gemini_shard_fn fn, void* user) {
   return with_context("gemini_set_update", ctx, [&](Context& context) {
     if (fn == nullptr) fail(GEMINI_ERR_ARGUMENT, "fn is NULL");
-    context.trainer().set_update(fn, user);
+    context.set_update(fn, user);
   });
 }

@@ -34,7 +34,8 @@ const char* name_of(Call call) noexcept {
 
 // The outcome of one vote, equal on all ranks. Ranks are named lowest first; -1: none.
 struct Agreement::Verdict {
-  Call first, last;     // differ: ranks are in different calls
+  Call lowest, highest;  // differ: ranks are in different calls
+  int in_lowest, in_highest;
   int refused, failed;  // a rank with a positive, a negative status
   bool same_text;
 };
@@ -46,16 +47,24 @@ Agreement::Agreement(Communicator comm, CommQueue& queue)
     : comm_(std::move(comm)), queue_(queue), rank_(comm_.rank()), size_(comm_.size()) {}
 
 Agreement::Verdict Agreement::vote(Call call, std::uint64_t digest, int sign) {
-  const auto id = static_cast<std::int64_t>(call);
-  // A maximum finds the lowest rank by counting from the end; 0: no rank.
+  // A maximum finds the lowest rank by counting from the end; 0: no rank. A call stands above its rank.
+  constexpr std::int64_t kCall = std::int64_t{1} << 32;
+  constexpr std::int64_t kCalls = 1 << 8;
   const std::int64_t me = size_ - rank_;
+  const auto id = static_cast<std::int64_t>(call);
   const auto text = static_cast<std::int64_t>(digest);
-  std::vector<std::int64_t> ballot = {id, -id, sign > 0 ? me : 0, sign < 0 ? me : 0, text, ~text};
+  std::vector<std::int64_t> ballot = {
+      id * kCall + me, (kCalls - id) * kCall + me, sign > 0 ? me : 0, sign < 0 ? me : 0, text, ~text};
   all_reduce(MPI_MAX, ballot, "agreeing with the other ranks");
   const auto rank_of = [this](std::int64_t found) {
     return found == 0 ? -1 : static_cast<int>(size_ - found);
   };
-  return {static_cast<Call>(-ballot[1]), static_cast<Call>(ballot[0]), rank_of(ballot[2]), rank_of(ballot[3]),
+  return {static_cast<Call>(kCalls - ballot[1] / kCall),
+          static_cast<Call>(ballot[0] / kCall),
+          rank_of(ballot[1] % kCall),
+          rank_of(ballot[0] % kCall),
+          rank_of(ballot[2]),
+          rank_of(ballot[3]),
           ballot[4] == ~ballot[5]};
 }
 
@@ -79,9 +88,10 @@ void Agreement::agree(Call call, const Claim& claim, const std::function<void()>
     return;
   }
   const Verdict verdict = vote(call, claim.digest, sign);
-  if (verdict.first != verdict.last)
-    fail(GEMINI_ERR_ORDER, "this rank called {}, while one rank called {} and another {}", name_of(call),
-         name_of(verdict.first), name_of(verdict.last));
+  if (verdict.lowest != verdict.highest)
+    fail(GEMINI_ERR_ORDER, "this rank, {}, called {}; rank {} called {} and rank {} called {}", rank_,
+         name_of(call), verdict.in_lowest, name_of(verdict.lowest), verdict.in_highest,
+         name_of(verdict.highest));
   const int speaker = verdict.failed >= 0 ? verdict.failed : verdict.refused;
   if (speaker >= 0) {
     words = words_of(speaker, words);

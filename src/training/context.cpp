@@ -84,6 +84,7 @@ void Context::commit() {
   });
   built->spread_initial_values();
   trainer_ = std::move(built);
+  trainer_->set_update(custom_update_);
   log_.info("committed {} parameters in {} chunks", registry_.all().size(),
             trainer_->store().chunks().size());
 }
@@ -132,6 +133,14 @@ void Context::set_param_option(Parameter& p, const char* key, const char* value)
                     value == nullptr ? "NULL" : value),
         check);
   trainer_->apply(p, option, options_);
+}
+
+void Context::set_update(gemini_shard_fn fn, void* user) {
+  if (options_.text("optimizer") != "custom")
+    fail(GEMINI_ERR_STATE, "gemini_set_update is for optimizer = custom, in force is {}",
+         options_.text("optimizer"));
+  custom_update_ = {fn, user};
+  if (trainer_) trainer_->set_update(custom_update_);
 }
 
 void Context::set_learning_rate(double lr) {

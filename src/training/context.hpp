@@ -60,6 +60,8 @@ class Context {
   void set_option(const char* key, const char* value);
   void set_param_option(Parameter& parameter, const char* key, const char* value);
   void set_learning_rate(double lr);
+  // The caller's update of `optimizer = custom`; before commit or after.
+  void set_update(gemini_shard_fn fn, void* user);
   [[nodiscard]] double learning_rate() const { return learning_rate_; }
 
   [[nodiscard]] std::int64_t stat(gemini_stat_t which) const;
@@ -88,6 +90,7 @@ class Context {
   Registry registry_;
   std::unique_ptr<Trainer> trainer_;
   double learning_rate_;
+  CustomUpdate custom_update_;
 };
 
 // Throws GEMINI_ERR_UNSUPPORTED for what this version does not have.

@@ -25,12 +25,16 @@ StepVerdict exchange_step(Ranks& ranks, Registry& registry, ChunkStore& store, b
 // clip: g *= min(1, max_norm / (norm + 1e-6)); max_norm 0: off.
 double clip_factor(double norm, double max_norm);
 
+struct CustomUpdate {
+  gemini_shard_fn function = nullptr;
+  void* user = nullptr;
+};
+
 struct Update {
   const StepSettings& settings;
   const StepVerdict& verdict;
   double grad_factor;  // unscaling and clipping in one
-  gemini_shard_fn custom;
-  void* custom_user;
+  CustomUpdate custom;
 };
 
 // Updates every parameter that has a gradient and counts its step; all ranks call.

@@ -3,7 +3,6 @@
 #include "kernels/kernels.hpp"
 #include "training/initialise.hpp"
 #include "training/staged_piece.hpp"
-#include "training/step.hpp"
 
 namespace gemini {
 namespace {
@@ -87,7 +86,7 @@ void Trainer::refresh_resident() {
 void Trainer::check_step() const {
   operations_.check_no_leases();
   micro_batches_.check_step(settings_.accumulate);
-  if (settings_.kind == UpdateKind::custom && update_fn_ == nullptr)
+  if (settings_.kind == UpdateKind::custom && custom_update_.function == nullptr)
     fail(GEMINI_ERR_STATE, "optimizer = custom has no update; gemini_set_update first");
 }
 
@@ -103,7 +102,7 @@ gemini_step_info_t Trainer::step(double lr) {
   gemini_step_info_t info = GEMINI_STEP_INFO_INIT;
   if (!skipped) {
     const double factor = clip_factor(verdict.grad_norm, settings_.max_grad_norm) / scale;
-    const Update update{settings_, verdict, factor, update_fn_, update_user_};
+    const Update update{settings_, verdict, factor, custom_update_};
     if (settings_.kind == UpdateKind::custom)  // the caller's function may fail on one rank alone
       ranks_.agreement().act_and_agree(Call::step, [&] { apply_update(ranks_, registry_, store_, update); });
     else
@@ -151,13 +150,6 @@ void Trainer::visit_shards(gemini_shard_fn fn, void* user) {
   for (Chunk& chunk : store_.chunks())
     for_each_piece(registry_, chunk,
                    [&](const OwnedPiece& piece) { visit_piece(piece, unscaling(), fn, user); });
-}
-
-void Trainer::set_update(gemini_shard_fn fn, void* user) {
-  if (settings_.kind != UpdateKind::custom)
-    fail(GEMINI_ERR_STATE, "gemini_set_update is for optimizer = custom");
-  update_fn_ = fn;
-  update_user_ = user;
 }
 
 void Trainer::reset_counters() {

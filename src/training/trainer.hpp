@@ -12,6 +12,7 @@
 #include "training/operations.hpp"
 #include "training/registry.hpp"
 #include "training/settings.hpp"
+#include "training/step.hpp"
 #include "training/values.hpp"
 
 namespace gemini {
@@ -56,7 +57,7 @@ class Trainer {
   // Since the counters were reset.
   [[nodiscard]] std::int64_t counted_steps() const { return steps_ - steps_at_reset_; }
   [[nodiscard]] std::int64_t skipped_steps() const { return skipped_; }
-  void set_update(gemini_shard_fn fn, void* user);
+  void set_update(CustomUpdate update) { custom_update_ = update; }
   void reset_counters();
 
  private:
@@ -76,8 +77,7 @@ class Trainer {
   Gradients gradients_;
   Operations operations_;
   LossScale loss_scale_;
-  gemini_shard_fn update_fn_ = nullptr;
-  void* update_user_ = nullptr;
+  CustomUpdate custom_update_;
   std::int64_t steps_ = 0;  // updates applied in this run
   std::int64_t steps_at_reset_ = 0;
   std::int64_t skipped_ = 0;

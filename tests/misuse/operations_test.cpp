@@ -161,6 +161,21 @@ TEST(Values, AreRefusedInsideLeasesAndWithWrongArguments) {
   EXPECT_ALL(MPI_COMM_WORLD, all_are(values(w), 1.0));
 }
 
+int take_one(void*, gemini_param_t, int64_t, int64_t count, void* master, const void*, void*, void*) {
+  for (int64_t i = 0; i < count; ++i) static_cast<float*>(master)[i] -= 1.0F;
+  return 0;
+}
+
+TEST(CustomOptimizer, MayBeGivenItsUpdateBeforeCommit) {
+  Context ctx({{"optimizer", "custom"}});
+  gemini_param_t w = ctx.add_constant("w", GEMINI_F32, {40}, 3.0);
+  ALL_RANKS_OK(gemini_set_update(ctx, take_one, nullptr));
+  ctx.commit();
+  train(ctx, w, 1.0);
+  ctx.step();
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(w), 2.0));
+}
+
 TEST(CustomOptimizer, WithoutAnUpdateCannotStep) {
   Context ctx({{"optimizer", "custom"}});
   gemini_param_t w = ctx.add_constant("w", GEMINI_F32, {4}, 1.0);
