@@ -28,9 +28,11 @@ endif()
 # What every test runs with.
 set(_env OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1)
 if(GEMINI_MPI_IS_OPEN_MPI)
-  # Allowed as root in containers, more ranks than cores, and no binding of worker threads to one core.
+  # Allowed as root in containers, more ranks than cores (idle ones yield), and no binding of worker threads to
+  # one core.
   list(APPEND _env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-                   OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1)
+                   OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+                   OMPI_MCA_mpi_yield_when_idle=1)
 endif()
 if(GEMINI_SANITIZE STREQUAL "address")
   # The fast unwinder stops inside MPI libraries, and then their suppressions do not match.

@@ -116,7 +116,7 @@ void Agreement::act_and_agree(Call call, const std::function<void()>& act) {
 std::string Agreement::words_of(int rank, std::string words) {
   words.resize(1023);
   broadcast(words.data(), 1023, rank, "words of a refusal");
-  return words.c_str();
+  return words.substr(0, words.find('\0'));
 }
 
 void Agreement::explain_mismatch(const std::string& text) {
