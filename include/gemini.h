@@ -262,7 +262,8 @@ GEMINI_API gemini_status_t gemini_abort(gemini_context_t ctx, const char *why);
  *  @since 0.1 */
 GEMINI_API gemini_status_t gemini_get_option(gemini_context_t ctx, const char *key, char *value,
                                              int64_t capacity);
-/** Changes an option of scope "step" between steps. Agreed. @retval GEMINI_ERR_ARGUMENT unknown key or
+/** Changes an option of scope "step" between steps; initial_scale and loss_scale start the loss scale anew.
+ *  Agreed. @retval GEMINI_ERR_ARGUMENT unknown key or
  *  value @retval GEMINI_ERR_STATE the option is fixed at create, or a micro-batch is open. @since 0.1 */
 GEMINI_API gemini_status_t gemini_set_option(gemini_context_t ctx, const char *key, const char *value);
 /** 1 if data, gradient and workspace pointers are device pointers. Local. @since 0.1 */
@@ -361,8 +362,8 @@ GEMINI_API gemini_status_t gemini_loss_scale(gemini_context_t ctx, double *scale
  *  is open, fewer than `accumulate` micro-batches, or no BACKWARD operation at all @retval
  *  GEMINI_ERR_CALLBACK the custom update returned nonzero. @since 0.1 */
 GEMINI_API gemini_status_t gemini_step(gemini_context_t ctx, gemini_step_info_t *info);
-/** Drops micro-batches and gradients since the last step. Agreed. @retval GEMINI_ERR_STATE a lease is
- *  open. @since 0.1 */
+/** Drops micro-batches and gradients since the last step; the phase is FORWARD again. Agreed. @retval
+ *  GEMINI_ERR_STATE a lease is open. @since 0.1 */
 GEMINI_API gemini_status_t gemini_discard(gemini_context_t ctx);
 /** Sets the learning rate from the next step on; compared over ranks there. Local. @retval
  *  GEMINI_ERR_ARGUMENT negative or not finite. @since 0.1 */
@@ -372,8 +373,8 @@ GEMINI_API gemini_status_t gemini_progress(gemini_context_t ctx);
 
 /* ---- values outside operations ----------------------------------------------------------- */
 
-/** Reads the master values. Agreed; outside leases. @param as a floating dtype to convert to
- *  @param[out] host_values elems values on root; may be NULL elsewhere @param root a rank, or -1: every
+/** Reads the master values (a FROZEN 16-bit parameter is its own master). Agreed; outside leases.
+ *  @param as a floating dtype to convert to @param[out] host_values elems values on root; may be NULL elsewhere @param root a rank, or -1: every
  *  rank. @retval GEMINI_ERR_ARGUMENT an IGNORED parameter, root out of range. @since 0.1 */
 GEMINI_API gemini_status_t gemini_param_get(gemini_param_t param, gemini_dtype_t as, void *host_values,
                                             int32_t root);

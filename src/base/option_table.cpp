@@ -12,6 +12,7 @@ using Kind = OptionKind;
 using Scope = OptionScope;
 using Words = std::vector<std::string_view>;
 constexpr double kMax = 9007199254740992.0;  // 2^53
+constexpr double kBelowOne = 1 - 0x1p-53;    // 1 - beta divides
 
 const Words kFlag = {"on", "off"};
 
@@ -85,8 +86,8 @@ std::vector<OptionSpec> make_table() {
              "the update of step"),
       integer("custom_states", "0", 0, 2, Scope::agreed, "state arrays of optimizer = custom"),
       real("lr", "1e-3", 0, kMax, Scope::step, "learning rate"),
-      real("beta1", "0.9", 0, 1, Scope::step, "Adam, AdamW, Lion, LAMB"),
-      real("beta2", "0.999", 0, 1, Scope::step, "Adam, AdamW, Lion, LAMB"),
+      real("beta1", "0.9", 0, kBelowOne, Scope::step, "Adam, AdamW, Lion, LAMB"),
+      real("beta2", "0.999", 0, kBelowOne, Scope::step, "Adam, AdamW, Lion, LAMB"),
       real("eps", "1e-8", 0, kMax, Scope::step, "Adam, AdamW, LAMB"),
       real("weight_decay", "0", 0, kMax, Scope::step,
            "decoupled, except adam and sgd: added to the gradient"),

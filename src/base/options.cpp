@@ -22,7 +22,6 @@ const OptionSpec& spec_of(std::string_view key) {
   std::vector<std::string_view> names;
   for (const auto& spec : option_table()) names.push_back(spec.key);
   const auto close = text::nearest(key, names);
-  if (close.empty()) fail(GEMINI_ERR_ARGUMENT, "there is no option \"{}\"; docs/options.md lists all", key);
   fail(GEMINI_ERR_ARGUMENT, "there is no option \"{}\"; did you mean {}?", key, fmt::join(close, " or "));
 }
 
@@ -49,6 +48,8 @@ void Options::load(const std::string& path) {
   for (int number = 1; std::getline(file, line); ++number) {
     const std::string_view content = text::trim(std::string_view(line).substr(0, line.find('#')));
     if (content.empty()) continue;
+    if (content.find('\0') != std::string_view::npos)
+      fail(GEMINI_ERR_ARGUMENT, "{}:{}: a NUL byte; this is no text file", path, number);
     const auto equals = content.find('=');
     if (equals == std::string_view::npos)
       fail(GEMINI_ERR_ARGUMENT, "{}:{}: expected \"key = value\", found \"{}\"", path, number, content);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <utility>
 
 namespace gemini::text {
@@ -41,6 +41,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// Characters of a number at the start of text, 0 if there is none. The locale has no say.
+std::size_t read_number(std::string_view text, double& value) {
+  const std::size_t sign = !text.empty() && text.front() == '+' ? 1 : 0;
+  const auto [end, code] = std::from_chars(text.data() + sign, text.data() + text.size(), value);
+  return code == std::errc() ? static_cast<std::size_t>(end - text.data()) : 0;
+}
+
 }  // namespace
 
 std::string_view trim(std::string_view text) {
@@ -51,10 +58,10 @@ std::string_view trim(std::string_view text) {
 }
 
 std::optional<double> parse_real(std::string_view text) {
-  const std::string copy(trim(text));
-  char* end = nullptr;
-  const double value = std::strtod(copy.c_str(), &end);
-  if (copy.empty() || *end != '\0' || !std::isfinite(value)) return std::nullopt;
+  const std::string_view number = trim(text);
+  double value = 0;
+  const std::size_t used = read_number(number, value);
+  if (used == 0 || used != number.size() || !std::isfinite(value)) return std::nullopt;
   return value;
 }
 
@@ -65,11 +72,11 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 }
 
 std::optional<std::int64_t> parse_bytes(std::string_view text) {
-  const std::string copy(trim(text));
-  char* end = nullptr;
-  const double number = std::strtod(copy.c_str(), &end);
-  if (end == copy.c_str() || !(number >= 0)) return std::nullopt;
-  const std::string_view unit_name = trim(end);
+  const std::string_view trimmed = trim(text);
+  double number = 0;
+  const std::size_t used = read_number(trimmed, number);
+  if (used == 0 || !(number >= 0)) return std::nullopt;
+  const std::string_view unit_name = trim(trimmed.substr(used));
   for (const Unit& unit : kUnits) {
     if (unit_name != unit.name) continue;
     const double bytes = number * unit.bytes;
@@ -93,12 +100,13 @@ std::string format_bytes(std::int64_t bytes) {
 
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string_view>& names) {
   std::vector<std::pair<std::size_t, std::string_view>> ranked;
-  for (const auto& candidate : names) {
-    const std::size_t d = distance(name, candidate);
-    if (d <= std::max<std::size_t>(3, name.size() / 2)) ranked.emplace_back(d, candidate);
-  }
+  for (const auto& candidate : names) ranked.emplace_back(distance(name, candidate), candidate);
   std::sort(ranked.begin(), ranked.end());
-  if (ranked.size() > 3) ranked.resize(3);
+  // Up to three that look alike; if none does, the nearest all the same.
+  const std::size_t alike = std::max<std::size_t>(3, name.size() / 2);
+  std::size_t count = std::min<std::size_t>(1, ranked.size());
+  while (count < std::min<std::size_t>(3, ranked.size()) && ranked[count].first <= alike) ++count;
+  ranked.resize(count);
   std::vector<std::string> best;
   for (const auto& entry : ranked) best.emplace_back(entry.second);
   return best;

@@ -1,5 +1,6 @@
 // The life of a context.
 #include <deque>
+#include <mutex>
 
 #include "capi/guard.hpp"
 
@@ -22,10 +23,11 @@ void check_communicator(MPI_Comm comm) {
 gemini_status_t create(const char* function, MPI_Comm comm, gemini_options_t opts,
                        gemini_context_t* ctx) noexcept {
   return guarded(function, [&] {
-    require_argument(ctx, "ctx");
-    *ctx = nullptr;
+    if (ctx != nullptr) *ctx = nullptr;
     check_communicator(comm);
-    auto context = std::make_unique<Context>(comm, opts == nullptr ? Options{} : opts->options);
+    std::exception_ptr refusal;  // peers are to hear of it
+    if (ctx == nullptr) refusal = std::make_exception_ptr(Error(GEMINI_ERR_ARGUMENT, "ctx is NULL"));
+    auto context = std::make_unique<Context>(comm, opts == nullptr ? Options{} : opts->options, refusal);
     *ctx = new gemini_context_s(std::move(context));
   });
 }
@@ -33,7 +35,10 @@ gemini_status_t create(const char* function, MPI_Comm comm, gemini_options_t opt
 // A context that ends without its peers. What MPI may still write to stays until the process ends.
 void end_alone(std::unique_ptr<gemini_context_s> handle) noexcept {
   static auto* const kept = new std::deque<std::unique_ptr<gemini_context_s>>;
-  if (handle->context->abandon() && mpi_is_running()) kept->push_back(std::move(handle));
+  static std::mutex guard;
+  if (!handle->context->abandon() || !mpi_is_running()) return;
+  const std::lock_guard lock(guard);
+  kept->push_back(std::move(handle));
 }
 
 }  // namespace
@@ -47,8 +52,7 @@ gemini_status_t gemini_create_f(MPI_Fint comm, gemini_options_t opts, gemini_con
 }
 
 gemini_status_t gemini_destroy(gemini_context_t* ctx) {
-  if (ctx == nullptr) return guarded("gemini_destroy", [] { require_argument(nullptr, "ctx"); });
-  if (*ctx == nullptr) return guarded("gemini_destroy", [] {});
+  if (ctx == nullptr || *ctx == nullptr) return guarded("gemini_destroy", [] {});
   const bool finalised = !mpi_is_running();
   if (!finalised) {
     const gemini_status_t status = guarded("gemini_destroy", [&] { check_thread(**ctx); });
@@ -67,10 +71,12 @@ gemini_status_t gemini_destroy(gemini_context_t* ctx) {
 }
 
 gemini_status_t gemini_abort(gemini_context_t ctx, const char* why) {
+  // why may be gemini_last_error_message(), which this call clears.
+  const std::string words = why == nullptr ? "" : why;
   return with_context("gemini_abort", ctx, [&](Context& context) {
     require_argument(why, "why");
-    context.ranks().queue().tell_peers(why);
-    ctx->failure = fmt::format("gemini_abort: {}", why);
+    context.ranks().queue().tell_peers(words);
+    ctx->failure = fmt::format("gemini_abort: {}", words);
   });
 }
 

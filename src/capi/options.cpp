@@ -38,7 +38,6 @@ gemini_status_t gemini_options_get(gemini_options_t opts, const char* key, char*
 
 gemini_status_t gemini_options_destroy(gemini_options_t* opts) {
   return guarded("gemini_options_destroy", [&] {
-    require_argument(opts, "opts");
-    delete std::exchange(*opts, nullptr);
+    if (opts != nullptr) delete std::exchange(*opts, nullptr);
   });
 }

@@ -1,6 +1,7 @@
 #include "chunks/chunk_store.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -52,9 +53,10 @@ ChunkStore::~ChunkStore() {
 std::int64_t ChunkStore::bytes_needed(const Layout& layout, const TrainingState& state, bool needs_slot) {
   std::int64_t bytes = 0;
   for (const ChunkSpec& spec : layout.chunks) {
-    bytes += Tier::rounded(spec.shard_elems * size_of(spec.dtype));
-    if (spec.resident && needs_slot) bytes += Tier::rounded(spec.elems * size_of(spec.dtype));
-    if (!spec.frozen) bytes += training_bytes(spec, state);
+    std::int64_t chunk = Tier::rounded(spec.shard_elems * size_of(spec.dtype));
+    if (spec.resident && needs_slot) chunk += Tier::rounded(spec.elems * size_of(spec.dtype));
+    if (!spec.frozen) chunk += training_bytes(spec, state);
+    if (__builtin_add_overflow(bytes, chunk, &bytes)) return std::numeric_limits<std::int64_t>::max();
   }
   return bytes;
 }
@@ -122,8 +124,11 @@ void ChunkStore::acquire(const std::vector<int>& chunks) {
   queue_.wait(last, "gathering the parameters of an operation");
   counters_.gathers += static_cast<std::int64_t>(chunks.size());
   if constexpr (kDebugMemory)
-    for (const int index : chunks)
-      (*this)[index].checksum = fingerprint(gathered((*this)[index]), (*this)[index].gathered_bytes());
+    for (const int index : chunks) {
+      Chunk& chunk = (*this)[index];
+      chunk.checksum = fingerprint(gathered(chunk), chunk.gathered_bytes());
+      chunk.write_told = false;
+    }
 }
 
 void ChunkStore::release(int index) {
@@ -135,13 +140,16 @@ void ChunkStore::release(int index) {
   counters_.gathered_bytes -= chunk.gathered_bytes();
 }
 
-void ChunkStore::check_unwritten(const Chunk& chunk) const {
-  if constexpr (kDebugMemory)
-    if (fingerprint(gathered(chunk), chunk.gathered_bytes()) != chunk.checksum)
-      fail(GEMINI_ERR_STATE,
-           "parameter values of chunk {} were changed inside a lease; gemini_param_data is read only, use "
-           "gemini_param_set",
-           chunk.index);
+void ChunkStore::check_unwritten(Chunk& chunk) {
+  if constexpr (kDebugMemory) {
+    if (chunk.write_told || fingerprint(gathered(chunk), chunk.gathered_bytes()) == chunk.checksum) return;
+    chunk.write_told = true;
+    fail(GEMINI_ERR_STATE,
+         "values of chunk {} were changed inside a lease; gemini_param_data is read only, use "
+         "gemini_param_set (said "
+         "once: the call may be repeated)",
+         chunk.index);
+  }
 }
 
 void ChunkStore::reset_counters() {

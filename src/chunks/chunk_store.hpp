@@ -36,6 +36,7 @@ struct Chunk {
   std::int64_t opened_in = 0;  // and that last opened its gradient
   std::array<int, kTensorStates> tensors_in{};
   std::uint64_t checksum = 0;  // of the gathered copy, debug builds
+  bool write_told = false;     // that it was written to
 
   [[nodiscard]] bool trained() const { return static_cast<bool>(grad_sum); }
   [[nodiscard]] DType master_dtype() const { return master ? wide(spec.dtype) : spec.dtype; }
@@ -74,8 +75,8 @@ class ChunkStore {
   }
   // What gathering this chunk asks of the budget.
   [[nodiscard]] std::int64_t slot_bytes(const Chunk& chunk) const;
-  // Debug builds: throws if the gathered copy is not what was gathered.
-  void check_unwritten(const Chunk& chunk) const;
+  // Debug builds: throws, once, if the gathered copy is not what was gathered.
+  void check_unwritten(Chunk& chunk);
 
   [[nodiscard]] std::vector<Chunk>& chunks() { return chunks_; }
   [[nodiscard]] const std::vector<Chunk>& chunks() const { return chunks_; }

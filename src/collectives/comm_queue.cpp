@@ -24,7 +24,27 @@ using Clock = std::chrono::steady_clock;
 
 CommQueue::CommQueue(Communicator control, double timeout_s, bool background)
     : control_(std::move(control)), timeout_s_(timeout_s) {
-  if (background) worker_ = std::make_unique<HostStream>();
+  if (!background) return;
+  worker_ = std::make_unique<HostStream>();
+  watch_finalize();
+}
+
+// The worker must not call MPI once it ends. MPI_Finalize begins by deleting the attributes of MPI_COMM_SELF.
+void CommQueue::watch_finalize() {
+  check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_finalize, &finalize_key_, nullptr),
+            "MPI_Comm_create_keyval");
+  check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, finalize_key_, this), "MPI_Comm_set_attr");
+}
+
+int CommQueue::on_finalize(MPI_Comm, int, void* queue, void*) {
+  static_cast<CommQueue*>(queue)->stop_worker();
+  static_cast<CommQueue*>(queue)->finalize_key_ = MPI_KEYVAL_INVALID;
+  return MPI_SUCCESS;
+}
+
+void CommQueue::stop_worker() noexcept {
+  abandoned_ = true;
+  worker_.reset();
 }
 
 CommQueue::~CommQueue() {
@@ -133,8 +153,12 @@ void CommQueue::tell_peers(const std::string& why) noexcept {
 }
 
 bool CommQueue::abandon() noexcept {
-  abandoned_ = true;
-  worker_.reset();
+  stop_worker();
+  if (finalize_key_ != MPI_KEYVAL_INVALID && mpi_is_running()) {
+    int key = finalize_key_;
+    MPI_Comm_delete_attr(MPI_COMM_SELF, key);
+    MPI_Comm_free_keyval(&key);
+  }
   return in_flight() != 0;
 }
 

@@ -60,6 +60,10 @@ class CommQueue {
   void free_communicator() noexcept { control_.free(); }
 
  private:
+  void watch_finalize();
+  static int on_finalize(MPI_Comm comm, int keyval, void* queue, void* extra);
+  void stop_worker() noexcept;
+
   void advance();          // with mutex_ held
   void hear_last_words();  // with mutex_ held
   void drive_in_background(Ticket ticket) noexcept;
@@ -73,6 +77,7 @@ class CommQueue {
   std::atomic<std::int64_t> completed_{0};
   std::atomic<bool> abandoned_{false};
   std::int64_t stall_ns_ = 0;
+  int finalize_key_ = MPI_KEYVAL_INVALID;
   std::unique_ptr<HostStream> worker_;  // last: ends before what it uses
 };
 

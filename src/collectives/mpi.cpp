@@ -1,5 +1,8 @@
 #include "collectives/mpi.hpp"
 
+#include <sched.h>
+
+#include <memory>
 #include <string>
 
 namespace gemini {
@@ -12,8 +15,21 @@ void check_mpi(int code, const char* call) {
   fail(GEMINI_ERR_MPI, "{} failed: {}", call, std::string_view(words, static_cast<std::size_t>(length)));
 }
 
-Communicator::Communicator(MPI_Comm parent) {
-  check_mpi(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
+Communicator::Communicator(MPI_Comm parent, double timeout_s) {
+  // MPI writes the handle when the last rank has come, perhaps after this rank has given up.
+  auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Comm_idup(parent, made.get(), &request), "MPI_Comm_idup");
+  const double start = MPI_Wtime();
+  for (int done = 0; !done;) {
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done) break;
+    sched_yield();
+    if (timeout_s == 0 || MPI_Wtime() - start < timeout_s) continue;
+    static_cast<void>(made.release());
+    fail(GEMINI_ERR_TIMEOUT, "a rank of comm did not come within timeout_s = {} s", timeout_s);
+  }
+  comm_ = *made;
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 

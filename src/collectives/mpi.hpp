@@ -16,7 +16,8 @@ void check_mpi(int code, const char* call);
 class Communicator {
  public:
   Communicator() = default;
-  explicit Communicator(MPI_Comm parent);  // collective over parent
+  // Collective over parent; gives up with GEMINI_ERR_TIMEOUT if a rank does not come (timeout_s 0: never).
+  explicit Communicator(MPI_Comm parent, double timeout_s = 0);
   Communicator(Communicator&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
   Communicator& operator=(Communicator&& other) noexcept {
     std::swap(comm_, other.comm_);

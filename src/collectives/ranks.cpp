@@ -6,10 +6,10 @@ namespace gemini {
 
 Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()>& check) {
   // Chunks, agreements and last words never meet on one communicator.
-  Communicator chunks(parent);
-  queue_ =
-      std::make_unique<CommQueue>(Communicator(parent), options.real("timeout_s"), mpi_allows_any_thread());
-  agreement_ = std::make_unique<Agreement>(Communicator(parent), *queue_);
+  const double timeout_s = options.real("timeout_s");
+  Communicator chunks(parent, timeout_s);
+  queue_ = std::make_unique<CommQueue>(Communicator(parent, timeout_s), timeout_s, mpi_allows_any_thread());
+  agreement_ = std::make_unique<Agreement>(Communicator(parent, timeout_s), *queue_);
   try {
     agreement_->agree(Call::create, options.agreed_text(), check);
   } catch (const Error& error) {

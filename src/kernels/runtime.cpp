@@ -2,6 +2,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <atomic>
+#include <mutex>
 
 #include "base/error.hpp"
 #include "kernels/launch.hpp"
@@ -35,6 +36,8 @@ void initialise_quietly() {
 }  // namespace
 
 void start() {
+  static std::mutex guard;  // contexts may be made on several threads
+  const std::lock_guard lock(guard);
   if (was_finalised()) fail(GEMINI_ERR_STATE, "Kokkos was finalised before; it cannot be started again");
   if (!Kokkos::is_initialized()) initialise_quietly();
   seen_running = true;

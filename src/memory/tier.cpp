@@ -34,11 +34,17 @@ Tier::~Tier() {
 }
 
 void Tier::require(std::int64_t bytes, const char* what, std::int64_t returning) const {
-  if (fits(bytes - returning)) return;
-  fail(GEMINI_ERR_OUT_OF_MEMORY,
-       "{} need {}, but of {} = {} only {} are free; raise {}, use more ranks, or smaller operations", what,
-       text::format_bytes(bytes), option_, text::format_bytes(limit_),
-       text::format_bytes(limit_ - in_use_ + returning), option_);
+  const std::int64_t free = limit_ - in_use_ + returning;
+  if (!fits(bytes - returning))
+    fail(GEMINI_ERR_OUT_OF_MEMORY,
+         "{} need {}, but of {} = {} only {} are free; raise {}, use more ranks, or smaller operations", what,
+         text::format_bytes(bytes), option_, text::format_bytes(limit_), text::format_bytes(free), option_);
+  if (!fits_here(bytes - returning))
+    fail(GEMINI_ERR_OUT_OF_MEMORY,
+         "{} need {}, but of {} = {} only {} are free on this rank, whose workspaces take {}; free some and "
+         "call again",
+         what, text::format_bytes(bytes), option_, text::format_bytes(limit_),
+         text::format_bytes(free - guests_), text::format_bytes(guests_));
 }
 
 Block Tier::allocate(std::int64_t bytes, const char* what) {
@@ -71,9 +77,21 @@ void Tier::give_slot(std::byte* slot, std::int64_t bytes) noexcept {
   idle_[size].push_back(slot);
 }
 
-void Tier::count_guest(std::int64_t bytes) noexcept {
+void Tier::add_guest(std::int64_t bytes) {
+  if (!fits_here(bytes))
+    fail(GEMINI_ERR_OUT_OF_MEMORY,
+         "a workspace of {} does not fit: of {} = {} the model uses {} and other workspaces {}",
+         text::format_bytes(bytes), option_, text::format_bytes(limit_), text::format_bytes(in_use_),
+         text::format_bytes(guests_));
+  if (limit_ >= 0 && held_ + bytes > limit_) drop_idle_slots();
+  guests_ += bytes;
   held_ += bytes;
   peak_ = std::max(peak_, held_);
+}
+
+void Tier::remove_guest(std::int64_t bytes) noexcept {
+  guests_ -= bytes;
+  held_ -= bytes;
 }
 
 std::byte* Tier::map(std::int64_t bytes, const char* what) {

@@ -51,19 +51,23 @@ class Tier {
     return (bytes + kPage - 1) / kPage * kPage;
   }
   [[nodiscard]] bool fits(std::int64_t bytes) const noexcept {
-    return limit_ < 0 || in_use_ + bytes <= limit_;
+    return limit_ < 0 || bytes <= limit_ - in_use_;
   }
-  // GEMINI_ERR_OUT_OF_MEMORY in words; what: "the shards of this model". returning: what will be given back
-  // before.
+  // The same with this rank's workspaces, which peers do not know.
+  [[nodiscard]] bool fits_here(std::int64_t bytes) const noexcept {
+    return limit_ < 0 || bytes <= limit_ - in_use_ - guests_;
+  }
+  // GEMINI_ERR_OUT_OF_MEMORY in words, if it does not fit on all ranks or does not fit here; what: "the
+  // shards of this model". returning: what will be given back before.
   void require(std::int64_t bytes, const char* what, std::int64_t returning = 0) const;
 
   Block allocate(std::int64_t bytes, const char* what);
   std::byte* take_slot(std::int64_t bytes, const char* what);
   void give_slot(std::byte* slot, std::int64_t bytes) noexcept;
 
-  // The caller's workspaces: they are held here, but never decide what the model may use, since they differ
-  // over ranks.
-  void count_guest(std::int64_t bytes) noexcept;
+  // The caller's workspaces. They differ over ranks, so they refuse and never steer.
+  void add_guest(std::int64_t bytes);
+  void remove_guest(std::int64_t bytes) noexcept;
 
   [[nodiscard]] std::int64_t limit() const noexcept { return limit_; }
   [[nodiscard]] std::int64_t held() const noexcept { return held_; }
@@ -79,7 +83,8 @@ class Tier {
   std::string option_;
   std::int64_t limit_;
   std::int64_t in_use_ = 0;  // blocks and taken slots
-  std::int64_t held_ = 0;    // in use and idle
+  std::int64_t guests_ = 0;  // workspaces of the caller
+  std::int64_t held_ = 0;    // in use, guests and idle
   std::int64_t peak_ = 0;
   std::map<std::int64_t, std::vector<std::byte*>> idle_;  // slots by size
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/runtime.hpp"
+#include "training/supported.hpp"
 
 namespace gemini {
 namespace {
@@ -20,7 +21,7 @@ Options with_environment(Options options, std::exception_ptr& refusal) {
   try {
     options.apply_environment();
   } catch (...) {
-    refusal = std::current_exception();  // said where ranks agree
+    if (!refusal) refusal = std::current_exception();  // said where ranks agree
   }
   return options;
 }
@@ -33,8 +34,6 @@ int size_of_comm(MPI_Comm comm) {
 
 }  // namespace
 
-Context::Context(MPI_Comm parent, Options options) : Context(parent, std::move(options), nullptr) {}
-
 Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
     : options_(with_environment(std::move(options), refusal)),
       ranks_(parent, options_,
@@ -42,6 +41,7 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
                if (refusal) std::rethrow_exception(refusal);
                kernels::start();
                check_supported(options_, size_of_comm(parent));
+               static_cast<void>(StepSettings(options_));  // checks what belongs together
              }),
       log_(parse_log_level(options_.text("log")), ranks_.topology().rank),
       tier_("device_memory",
@@ -107,6 +107,7 @@ void Context::set_option(const char* key, const char* value) {
           const OptionSpec* spec = find_option(key);
           if (spec != nullptr && spec->scope != OptionScope::step)
             fail(GEMINI_ERR_STATE, "option {} is fixed at gemini_create", key);
+          static_cast<void>(StepSettings(changed));
           if (trainer_) trainer_->check_change(changed);
         });
   options_ = std::move(changed);
@@ -145,8 +146,8 @@ void Context::set_update(gemini_shard_fn fn, void* user) {
 
 void Context::set_learning_rate(double lr) {
   if (!std::isfinite(lr) || lr < 0) fail(GEMINI_ERR_ARGUMENT, "lr is {}, must be finite and >= 0", lr);
+  options_.set("lr", fmt::format("{}", lr));  // refuses what the table does
   learning_rate_ = lr;
-  options_.set("lr", fmt::format("{}", lr));
 }
 
 }  // namespace gemini

@@ -4,39 +4,22 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <map>
 #include <memory>
 
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "collectives/ranks.hpp"
 #include "memory/tier.hpp"
+#include "training/non_model_memory.hpp"
 #include "training/registry.hpp"
 #include "training/trainer.hpp"
 
 namespace gemini {
 
-// The caller's own compute memory, as far as we know of it.
-class NonModelMemory {
- public:
-  ~NonModelMemory();
-  void* allocate(std::int64_t bytes, Tier& tier);
-  void free(void* pointer, Tier& tier);
-  void note(std::int64_t bytes);
-  [[nodiscard]] std::int64_t peak() const { return peak_; }
-  void reset_peak() { peak_ = workspace_bytes_ + noted_; }
-
- private:
-  std::map<void*, std::int64_t> workspaces_;
-  std::int64_t workspace_bytes_ = 0;
-  std::int64_t noted_ = 0;
-  std::int64_t peak_ = 0;
-};
-
 class Context {
  public:
-  // Collective over parent.
-  Context(MPI_Comm parent, Options options);
+  // Collective over parent. refusal: what this rank has against being here.
+  Context(MPI_Comm parent, Options options, std::exception_ptr refusal = nullptr);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
@@ -46,7 +29,6 @@ class Context {
   void commit();
   // The trainer; throws before commit.
   [[nodiscard]] Trainer& trainer();
-  [[nodiscard]] const Trainer* trainer_if_committed() const { return trainer_.get(); }
   void check_not_committed(const char* what) const;
 
   // Agreement::agree over this context's ranks.
@@ -69,7 +51,6 @@ class Context {
   // All ranks call; the page is whole on rank 0.
   std::string report();
 
-  [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] Ranks& ranks() { return ranks_; }
   [[nodiscard]] const Ranks& ranks() const { return ranks_; }
   [[nodiscard]] Registry& registry() { return registry_; }
@@ -78,8 +59,6 @@ class Context {
   [[nodiscard]] const Log& log() const { return log_; }
 
  private:
-  // refusal: what this rank has against its options.
-  Context(MPI_Comm parent, Options options, std::exception_ptr refusal);
   void resolve_options();
 
   Options options_;
@@ -92,8 +71,5 @@ class Context {
   double learning_rate_;
   CustomUpdate custom_update_;
 };
-
-// Throws GEMINI_ERR_UNSUPPORTED for what this version does not have.
-void check_supported(const Options& options, int ranks);
 
 }  // namespace gemini

@@ -25,10 +25,15 @@ Gradients::~Gradients() {
     if (reduction.buffer != nullptr) store_.tier().give_slot(reduction.buffer, reduction.bytes);
 }
 
-std::int64_t Gradients::buffer_bytes() const {
+std::int64_t Gradients::in_flight_bytes() const {
   std::int64_t bytes = 0;
   for (const InFlight& reduction : in_flight_)
     if (reduction.buffer != nullptr) bytes += Tier::rounded(reduction.bytes);
+  return bytes;
+}
+
+std::int64_t Gradients::buffer_bytes() const {
+  std::int64_t bytes = in_flight_bytes();
   for (const Chunk& chunk : store_.chunks())
     if (chunk.gradient != nullptr && !chunk.spec.resident) bytes += Tier::rounded(chunk.gradient_bytes());
   return bytes;
@@ -123,6 +128,7 @@ void Gradients::close(Chunk& chunk) {
   chunk.gradient_open = false;
   for (const int tensor : chunk.spec.tensors) {
     Parameter& p = registry_[tensor];
+    if (p.grad_touched) p.grad_held_in = holding_;
     p.grad_written = p.grad_touched = false;
     if (p.state == TensorState::hold_after_bwd || p.state == TensorState::ready_for_reduce)
       move_tensor(chunk, p, TensorState::hold);
@@ -164,7 +170,14 @@ bool Gradients::wait_oldest() {
 }
 
 void Gradients::drop_held() {
+  ++holding_;
   for (Chunk& chunk : store_.chunks()) chunk.grad_held = false;
+}
+
+// Leases on RESIDENT parameters may differ over ranks; there the chunk decides.
+bool Gradients::holds(const Parameter& p) const {
+  if (!p.trained() || p.chunk < 0 || !store_[p.chunk].grad_held) return false;
+  return p.resident || p.grad_held_in == holding_;
 }
 
 void Gradients::drop() {

@@ -30,7 +30,8 @@ class Gradients {
   [[nodiscard]] std::int64_t bytes_to_open(const Chunk& chunk) const {
     return chunk.gradient == nullptr ? chunk.gradient_bytes() : 0;
   }
-  // What the end of the micro-batch gives back.
+  // What reductions in flight, and what the end of the micro-batch gives back.
+  [[nodiscard]] std::int64_t in_flight_bytes() const;
   [[nodiscard]] std::int64_t buffer_bytes() const;
   void open(Chunk& chunk);
   // RESIDENT chunks keep their buffer, since their operations may differ over ranks.
@@ -61,6 +62,8 @@ class Gradients {
   // Forgets what was produced since the last step, written or reduced.
   void drop();
   void drop_held();
+  // A reduced gradient of this parameter is in the shards.
+  [[nodiscard]] bool holds(const Parameter& parameter) const;
 
   [[nodiscard]] std::int64_t reduces() const { return reduces_; }
   void reset_counters() { reduces_ = 0; }
@@ -87,6 +90,7 @@ class Gradients {
   const MicroBatches& micro_batches_;
   ReductionRules rules_;
   std::deque<InFlight> in_flight_;
+  std::int64_t holding_ = 1;  // number of the iteration whose gradients are held
   std::int64_t reduces_ = 0;
 };
 

@@ -21,6 +21,11 @@ class LossScale {
   [[nodiscard]] double value() const { return scale_; }
   [[nodiscard]] bool is_dynamic() const { return dynamic_; }
 
+  // After the rules changed.
+  void apply(const LossScaleRules& rules) {
+    if (dynamic_) scale_ = std::clamp(scale_, rules.minimum, rules.maximum);
+  }
+
   // After every step. Once the hysteresis is used up each overflow backs off, until the scale grows again.
   void update(bool overflow, const LossScaleRules& rules) {
     if (!dynamic_) return;

@@ -1,8 +1,10 @@
+#include "training/non_model_memory.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/error.hpp"
 #include "base/text.hpp"
-#include "training/context.hpp"
 
 namespace gemini {
 namespace {
@@ -17,18 +19,14 @@ NonModelMemory::~NonModelMemory() {
 
 void* NonModelMemory::allocate(std::int64_t bytes, Tier& tier) {
   if (bytes < 0) fail(GEMINI_ERR_ARGUMENT, "size_bytes is {}, must be >= 0", bytes);
-  if (tier.limit() >= 0 && bytes > tier.limit() - tier.held())
-    fail(GEMINI_ERR_OUT_OF_MEMORY,
-         "a workspace of {} does not fit: of device_memory = {} the model holds {} and workspaces {}",
-         text::format_bytes(bytes), text::format_bytes(tier.limit()),
-         text::format_bytes(tier.held() - workspace_bytes_), text::format_bytes(workspace_bytes_));
-  const std::size_t size = (static_cast<std::size_t>(bytes) / kAlign + 1) * kAlign;
-  void* pointer = std::aligned_alloc(kAlign, size);
-  if (pointer == nullptr)
+  tier.add_guest(bytes);
+  void* pointer = std::aligned_alloc(kAlign, (static_cast<std::size_t>(bytes) / kAlign + 1) * kAlign);
+  if (pointer == nullptr) {
+    tier.remove_guest(bytes);
     fail(GEMINI_ERR_OUT_OF_MEMORY, "the machine does not give a workspace of {}", text::format_bytes(bytes));
+  }
   workspaces_[pointer] = bytes;
   workspace_bytes_ += bytes;
-  tier.count_guest(bytes);
   peak_ = std::max(peak_, workspace_bytes_ + noted_);
   return pointer;
 }
@@ -39,7 +37,7 @@ void NonModelMemory::free(void* pointer, Tier& tier) {
   if (found == workspaces_.end())
     fail(GEMINI_ERR_ARGUMENT, "ptr = {} is not a workspace of this context", fmt::ptr(pointer));
   workspace_bytes_ -= found->second;
-  tier.count_guest(-found->second);
+  tier.remove_guest(found->second);
   workspaces_.erase(found);
   std::free(pointer);
 }

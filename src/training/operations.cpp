@@ -18,7 +18,8 @@ ChunkView view_of(const Chunk& chunk) {
 
 void move_tensor(Chunk& chunk, Parameter& p, TensorState to) {
   if (p.state == to) return;
-  ensure(transition_allowed(p.state, to), "a tensor changes its state by the table");
+  if (!transition_allowed(p.state, to))
+    fail(GEMINI_ERR_INTERNAL, "\"{}\" may not go from {} to {}", p.name, name_of(p.state), name_of(to));
   --chunk.tensors_in[static_cast<std::size_t>(p.state)];
   ++chunk.tensors_in[static_cast<std::size_t>(to)];
   p.state = to;
@@ -59,6 +60,8 @@ void Operations::pre_op(Parameter* const* params, std::int64_t count, std::int64
   if (phase == GEMINI_FORWARD && micro_batches_.forward_ends_one()) {
     store_.tier().require(bytes, kOperation, gradients_.buffer_bytes());
     end_micro_batch();
+  } else {
+    store_.tier().require(bytes, kOperation, gradients_.in_flight_bytes());
   }
   make_room(bytes);
   if (may_begin && micro_batches_.idle()) gradients_.drop_held();
@@ -96,12 +99,10 @@ std::int64_t Operations::room_for(const std::vector<int>& to_gather) {
   return bytes;
 }
 
-// All of it is there before anything moves. Reductions in flight hold buffers; waiting for them is the same
-// on all ranks.
+// Reductions in flight hold buffers; waiting for them sends nothing.
 void Operations::make_room(std::int64_t bytes) {
-  while (!store_.tier().fits(bytes) && gradients_.wait_oldest()) {
+  while (!store_.tier().fits_here(bytes) && gradients_.wait_oldest()) {
   }
-  store_.tier().require(bytes, kOperation);
 }
 
 void Operations::lease(Parameter& p, gemini_phase_t phase) {

@@ -59,9 +59,10 @@ struct gemini_param_s {
   bool declared_ready = false;
 
   // Gradient.
-  bool grad_written = false;   // into the open buffer
-  bool grad_touched = false;   // leased in BACKWARD since the buffer opened
-  bool grad_produced = false;  // on this rank since the last step
+  bool grad_written = false;      // into the open buffer
+  bool grad_touched = false;      // leased in BACKWARD since the buffer opened
+  bool grad_produced = false;     // on this rank since the last step
+  std::int64_t grad_held_in = 0;  // the last iteration that reduced it, see Gradients::holds
   std::int64_t step_count = 0;
 
   [[nodiscard]] bool trained() const { return !frozen && !ignored; }

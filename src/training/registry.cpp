@@ -11,6 +11,7 @@ namespace {
 constexpr std::int32_t kAllFlags = GEMINI_PARAM_FROZEN | GEMINI_PARAM_RESIDENT | GEMINI_PARAM_IGNORED;
 
 std::int64_t count_elems(std::string_view name, const std::vector<std::int64_t>& shape) {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   std::int64_t elems = 1;
   for (const std::int64_t extent : shape)
     if (__builtin_mul_overflow(elems, extent, &elems) || elems > (std::int64_t{1} << 56))

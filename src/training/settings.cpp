@@ -1,5 +1,7 @@
 #include "training/settings.hpp"
 
+#include "base/error.hpp"
+
 namespace gemini {
 namespace {
 
@@ -33,6 +35,9 @@ StepSettings::StepSettings(const Options& options)
       scale_rules{options.real("min_scale"),          options.real("max_scale"),
                   options.real("growth_factor"),      options.real("backoff_factor"),
                   options.integer("growth_interval"), options.integer("hysteresis")} {
+  if (scale_rules.minimum > scale_rules.maximum)
+    fail(GEMINI_ERR_ARGUMENT, "min_scale = {} is above max_scale = {}", scale_rules.minimum,
+         scale_rules.maximum);
   if (kind == UpdateKind::builtin) states = kernels::state_count(optimizer, hyper.momentum);
   if (kind == UpdateKind::custom) states = static_cast<int>(options.integer("custom_states"));
 }

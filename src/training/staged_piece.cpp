@@ -6,7 +6,7 @@
 
 namespace gemini {
 
-void visit_piece(const OwnedPiece& piece, double grad_factor, gemini_shard_fn fn, void* user) {
+void visit_piece(const OwnedPiece& piece, bool held, double grad_factor, gemini_shard_fn fn, void* user) {
   const Chunk& chunk = piece.chunk;
   const DType type = wide(chunk.spec.dtype);
   const std::int64_t bytes = piece.count_elems * size_of(type);
@@ -17,10 +17,9 @@ void visit_piece(const OwnedPiece& piece, double grad_factor, gemini_shard_fn fn
     kernels::convert(chunk.master_dtype(), master, type, master_copy.data(), piece.count_elems);
     master = master_copy.data();
   }
-  const bool has_gradient = chunk.grad_held && piece.parameter.trained();
   std::vector<std::byte> gradient_copy;
-  const std::byte* gradient = has_gradient ? piece.grad_sum() : nullptr;
-  if (has_gradient && grad_factor != 1.0) {
+  const std::byte* gradient = held ? piece.grad_sum() : nullptr;
+  if (held && grad_factor != 1.0) {
     gradient_copy.assign(gradient, gradient + bytes);
     kernels::scale(type, gradient_copy.data(), piece.count_elems, grad_factor);
     gradient = gradient_copy.data();

@@ -5,8 +5,8 @@
 
 namespace gemini {
 
-// Calls fn with master, gradient (times grad_factor) and states; writes the values back and refreshes the
-// compute copy. Throws GEMINI_ERR_CALLBACK if fn returns nonzero.
-void visit_piece(const OwnedPiece& piece, double grad_factor, gemini_shard_fn fn, void* user);
+// Calls fn with master, gradient (times grad_factor; NULL unless held) and states; writes the values back and
+// refreshes the compute copy. Throws GEMINI_ERR_CALLBACK if fn returns nonzero.
+void visit_piece(const OwnedPiece& piece, bool held, double grad_factor, gemini_shard_fn fn, void* user);
 
 }  // namespace gemini

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "collectives/step_exchange.hpp"
 #include "kernels/kernels.hpp"
@@ -30,7 +29,18 @@ struct LocalGradients {
   bool finite = true;
 };
 
-LocalGradients look_at(const OwnedPiece& piece, LocalGradients seen, bool infinity_norm) {
+// visit(piece) for every piece of a trained parameter whose chunk holds a gradient.
+template <class Visit>
+void for_each_gradient(Registry& registry, ChunkStore& store, Visit&& visit) {
+  for (Chunk& chunk : store.chunks()) {
+    if (!chunk.grad_held) continue;
+    for_each_piece(registry, chunk, [&](const OwnedPiece& piece) {
+      if (piece.parameter.trained()) visit(piece);
+    });
+  }
+}
+
+void look_at(const OwnedPiece& piece, bool infinity_norm, LocalGradients& seen) {
   const DType type = wide(piece.chunk.spec.dtype);
   ExactSum squares;
   kernels::add_squares(type, piece.grad_sum(), piece.count_elems, squares);
@@ -40,7 +50,23 @@ LocalGradients look_at(const OwnedPiece& piece, LocalGradients seen, bool infini
   seen.squares.add(squares);
   if (infinity_norm)
     seen.maximum = std::max(seen.maximum, kernels::max_abs(type, piece.grad_sum(), piece.count_elems));
-  return seen;
+}
+
+// The 2-norm where squares overflow (F64 alone can): of the gradients times a power of two. All ranks call.
+double scaled_norm(Ranks& ranks, Registry& registry, ChunkStore& store) {
+  constexpr double kDown = 0x1p-540;
+  ExactSum sum;
+  for_each_gradient(registry, store, [&](const OwnedPiece& piece) {
+    const DType type = wide(piece.chunk.spec.dtype);
+    std::vector<std::byte> scaled(piece.grad_sum(), piece.grad_sum() + piece.count_elems * size_of(type));
+    kernels::scale(type, scaled.data(), piece.count_elems, kDown);
+    kernels::add_squares(type, scaled.data(), piece.count_elems, sum);
+  });
+  sum.normalise();
+  std::vector<std::int64_t> limbs(sum.limbs().begin(), sum.limbs().end());
+  ranks.agreement().all_reduce(MPI_SUM, limbs, "the norm of large gradients");
+  std::copy(limbs.begin(), limbs.end(), sum.limbs().begin());
+  return std::sqrt(sum.value()) / kDown;
 }
 
 std::vector<std::int64_t> produced_bits(const Registry& registry) {
@@ -57,12 +83,7 @@ std::vector<std::int64_t> produced_bits(const Registry& registry) {
 StepVerdict exchange_step(Ranks& ranks, Registry& registry, ChunkStore& store, bool infinity_norm,
                           double scale) {
   LocalGradients mine;
-  for (Chunk& chunk : store.chunks()) {
-    if (!chunk.grad_held) continue;
-    for_each_piece(registry, chunk, [&](const OwnedPiece& piece) {
-      if (piece.parameter.trained()) mine = look_at(piece, mine, infinity_norm);
-    });
-  }
+  for_each_gradient(registry, store, [&](const OwnedPiece& piece) { look_at(piece, infinity_norm, mine); });
   mine.squares.normalise();
 
   StepExchange exchange;
@@ -76,8 +97,7 @@ StepVerdict exchange_step(Ranks& ranks, Registry& registry, ChunkStore& store, b
   ExactSum squares;
   std::copy(exchange.sums.begin(), exchange.sums.end(), squares.limbs().begin());
   double norm = infinity_norm ? from_ordered_bits(exchange.maxima[1]) : std::sqrt(squares.value());
-  // Squares that overflowed though no gradient did; NaN where one did.
-  if (!infinity_norm && verdict.finite && !squares.finite()) norm = std::numeric_limits<double>::infinity();
+  if (!infinity_norm && verdict.finite && !squares.finite()) norm = scaled_norm(ranks, registry, store);
   verdict.grad_norm = norm / scale;
   verdict.produced.resize(registry.all().size());
   for (std::size_t i = 0; i < verdict.produced.size(); ++i)

@@ -1,5 +1,6 @@
-// What options may ask for in this version.
-#include "training/context.hpp"
+#include "training/supported.hpp"
+
+#include "base/error.hpp"
 
 namespace gemini {
 namespace {

@@ -148,8 +148,9 @@ void Trainer::write(Parameter& p, DType type, const std::byte* from, int root) {
 void Trainer::visit_shards(gemini_shard_fn fn, void* user) {
   finish_open_gradients();
   for (Chunk& chunk : store_.chunks())
-    for_each_piece(registry_, chunk,
-                   [&](const OwnedPiece& piece) { visit_piece(piece, unscaling(), fn, user); });
+    for_each_piece(registry_, chunk, [&](const OwnedPiece& piece) {
+      visit_piece(piece, gradients_.holds(piece.parameter), unscaling(), fn, user);
+    });
 }
 
 void Trainer::reset_counters() {

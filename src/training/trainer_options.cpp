@@ -17,8 +17,9 @@ void Trainer::check_gradient_held(const Parameter& p) const {
          p.ignored ? "IGNORED" : "FROZEN");
   if (p.chunk < 0) return;
   const Chunk& chunk = store_[p.chunk];
-  const bool open = chunk.spec.resident ? micro_batches_.forward_ends_one() : chunk.gradient_open;
-  if (!chunk.grad_held && !open)
+  const bool open =
+      chunk.spec.resident ? micro_batches_.forward_ends_one() : chunk.gradient_open && p.grad_touched;
+  if (!gradients_.holds(p) && !open)
     fail(GEMINI_ERR_STATE,
          "no gradient of \"{}\" is held; ask between its BACKWARD operation and gemini_step", p.name);
 }
@@ -65,7 +66,9 @@ void Trainer::change_settings(const Options& options, const std::string& key) {
   settings_ = StepSettings(options);
   for (Chunk& chunk : store_.chunks())
     if (chunk.trained()) store_.set_state_count(chunk, settings_.states);
-  if (key == "loss_scale") loss_scale_ = make_loss_scale(options, registry_.trains_f16());
+  if (key == "loss_scale" || key == "initial_scale")
+    loss_scale_ = make_loss_scale(options, registry_.trains_f16());
+  loss_scale_.apply(settings_.scale_rules);
 }
 
 }  // namespace gemini

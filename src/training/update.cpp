@@ -104,7 +104,7 @@ void apply_update(Ranks& ranks, Registry& registry, ChunkStore& store, const Upd
         break;
       case UpdateKind::custom:
         unscale_in_place(piece, update.grad_factor);
-        visit_piece(piece, 1.0, update.custom.function, update.custom.user);
+        visit_piece(piece, true, 1.0, update.custom.function, update.custom.user);
         break;
       case UpdateKind::none: unscale_in_place(piece, update.grad_factor); break;
     }

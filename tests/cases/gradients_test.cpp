@@ -49,6 +49,31 @@ TEST(Gradient, ReopenedAfterItsReductionIsReducedAgainAndAdded) {
   EXPECT_TRUE(all_are(see(ctx, a).state1, 0.3, 1e-15));
 }
 
+TEST(Gradient, IsHeldOfWhatWasUsedWhateverSharesItsChunk) {
+  for (const char* chunk_elems : {"16", "4096"}) {
+    Context ctx(MPI_COMM_WORLD, {{"optimizer", "none"}, {"chunk_elems", chunk_elems}});
+    gemini_param_t used = ctx.add_constant("used", GEMINI_F64, {4}, 1.0);
+    gemini_param_t unused = ctx.add_constant("unused", GEMINI_F64, {4}, 1.0);
+    ctx.commit();
+    train(ctx, used, 1.0);
+    for (const bool stepped : {false, true}) {
+      if (stepped) ctx.step();
+      EXPECT_ALL(MPI_COMM_WORLD, all_are(gradient(used), 1.0));
+      std::vector<double> none(4);
+      ALL_RANKS_STATUS(GEMINI_ERR_STATE, gemini_grad_get(unused, GEMINI_F64, none.data(), -1));
+      std::vector<gemini_param_t> with_gradient;
+      ALL_RANKS_OK(gemini_shard_visit(
+          ctx,
+          [](void* seen, gemini_param_t p, int64_t, int64_t, void*, const void* grad, void*, void*) {
+            if (grad != nullptr) static_cast<std::vector<gemini_param_t>*>(seen)->push_back(p);
+            return 0;
+          },
+          &with_gradient));
+      for (gemini_param_t each : with_gradient) EXPECT_EQ(used, each);
+    }
+  }
+}
+
 TEST(Gradient, NeverShowsThroughTheValues) {
   Context ctx(MPI_COMM_WORLD, kAdam);
   gemini_param_t a = ctx.add_constant("a", GEMINI_F16, {4}, 1.0);

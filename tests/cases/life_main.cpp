@@ -145,6 +145,30 @@ void contexts_are_never_destroyed(int argc, char** argv) {
   std::exit(0);
 }
 
+// Reductions are in flight when MPI ends: the library's thread must be out of MPI by then.
+void mpi_ends_in_mid_iteration(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  gemini_context_t ctx = nullptr;
+  MUST(gemini_create(MPI_COMM_WORLD, nullptr, &ctx) == GEMINI_SUCCESS);
+  gemini_param_t w[8] = {};
+  const int64_t shape = 1 << 18;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "w" + std::to_string(i);
+    MUST(gemini_param_register(ctx, name.c_str(), GEMINI_F32, 1, &shape, 0, &w[i]) == GEMINI_SUCCESS);
+    MUST(gemini_param_init_fill(w[i], GEMINI_INIT_ZEROS, 0, 0, 0) == GEMINI_SUCCESS);
+  }
+  MUST(gemini_commit(ctx) == GEMINI_SUCCESS);
+  MUST(gemini_set_phase(ctx, GEMINI_BACKWARD) == GEMINI_SUCCESS);
+  for (gemini_param_t& each : w) {
+    MUST(gemini_pre_op(ctx, &each, 1) == GEMINI_SUCCESS);
+    MUST(gemini_grad(each) != nullptr);
+    MUST(gemini_post_op(ctx, &each, 1) == GEMINI_SUCCESS);
+  }
+  MPI_Finalize();
+  MUST(gemini_destroy(&ctx) == GEMINI_ERR_STATE);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -159,6 +183,7 @@ int main(int argc, char** argv) {
       {"static_context_outlives_everything", static_context_outlives_everything},
       {"mpi_comes_late_and_leaves_early", mpi_comes_late_and_leaves_early},
       {"contexts_are_never_destroyed", contexts_are_never_destroyed},
+      {"mpi_ends_in_mid_iteration", mpi_ends_in_mid_iteration},
   };
   for (const Story& story : stories) {
     if (argc < 2 || std::strcmp(argv[1], story.name) != 0) continue;

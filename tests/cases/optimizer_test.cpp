@@ -128,6 +128,17 @@ TEST(Clipping, UsesTheNormOverAllRanks) {
   }
 }
 
+TEST(Clipping, WorksWhereSquaresOverflow) {
+  Context ctx(MPI_COMM_WORLD, {{"optimizer", "sgd"}, {"lr", "1"}, {"max_grad_norm", "1"}});
+  gemini_param_t a = ctx.add_constant("a", GEMINI_F64, {4}, 1.0);
+  ctx.commit();
+  train(ctx, a, 1e200);
+  const gemini_step_info_t info = ctx.step();
+  EXPECT_EQ(0, info.skipped);
+  EXPECT_DOUBLE_EQ(2e200, info.grad_norm);
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(a), 0.5, 1e-15));
+}
+
 TEST(Norm, CountsNeitherFrozenNorPaddingAndATiedParameterOnce) {
   Context ctx(MPI_COMM_WORLD, adam_with({{"grad_norm", "2"}, {"chunk_elems", "64"}}));
   gemini_param_t tied = ctx.add_constant("tied", GEMINI_F32, {2}, 1.0);

@@ -115,3 +115,32 @@ TEST(Messages, BelongToTheirThread) {
   EXPECT_EQ(GEMINI_SUCCESS, gemini_stat(ctx, GEMINI_STAT_LEASES, &value));
   EXPECT_STREQ("", gemini_last_error_message());
 }
+
+// Each thread has a communicator and a context of its own.
+TEST(Threads, MayMakeAndTrainContextsAtTheSameTime) {
+  if (!multiple()) GTEST_SKIP() << "takes MPI_THREAD_MULTIPLE";
+  constexpr int kThreads = 4;
+  MPI_Comm comms[kThreads];
+  for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  bool fine[kThreads] = {};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      gemini_context_t ctx = nullptr;
+      gemini_param_t w = nullptr;
+      const int64_t shape = 1000;
+      bool ok = gemini_create(comms[t], nullptr, &ctx) == GEMINI_SUCCESS;
+      ok = ok && gemini_param_register(ctx, "w", GEMINI_F32, 1, &shape, 0, &w) == GEMINI_SUCCESS;
+      ok = ok && gemini_param_init_fill(w, GEMINI_INIT_CONSTANT, t, 0, 0) == GEMINI_SUCCESS;
+      ok = ok && gemini_commit(ctx) == GEMINI_SUCCESS;
+      ok = ok && gemini_set_phase(ctx, GEMINI_BACKWARD) == GEMINI_SUCCESS;
+      ok = ok && gemini_pre_op(ctx, &w, 1) == GEMINI_SUCCESS && gemini_grad(w) != nullptr;
+      ok = ok && static_cast<float*>(gemini_data(w))[999] == static_cast<float>(t);
+      ok = ok && gemini_post_op(ctx, &w, 1) == GEMINI_SUCCESS;
+      ok = ok && gemini_step(ctx, nullptr) == GEMINI_SUCCESS;
+      fine[t] = ok && gemini_destroy(&ctx) == GEMINI_SUCCESS;
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 0; t < kThreads; ++t) EXPECT_TRUE(fine[t]) << "thread " << t;
+  for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+}

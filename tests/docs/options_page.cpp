@@ -15,6 +15,13 @@ const char* scope_name(gemini::OptionScope scope) {
   return "";
 }
 
+// Markdown takes <words> for markup.
+std::string plain(std::string text) {
+  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 2))
+    text.insert(at, "\\");
+  return text;
+}
+
 }  // namespace
 
 int main() {
@@ -38,7 +45,7 @@ int main() {
   for (const gemini::OptionSpec& spec : gemini::option_table())
     std::fputs(fmt::format("| `{}` | {} | {} | {} | {} |\n", spec.key,
                            spec.initial.empty() ? "(none)" : spec.initial, scope_name(spec.scope),
-                           gemini::allowed_values(spec), spec.help)
+                           plain(gemini::allowed_values(spec)), plain(std::string(spec.help)))
                    .c_str(),
                stdout);
 }

@@ -30,7 +30,7 @@ void expect_over(Context& ctx, gemini_param_t w, const char* words) {
 }  // namespace
 
 TEST(Destroy, AcceptsNullAndADestroyedHandle) {
-  REFUSED(GEMINI_ERR_ARGUMENT, gemini_destroy(nullptr), "ctx is NULL");
+  EXPECT_EQ(GEMINI_SUCCESS, gemini_destroy(nullptr));
   gemini_context_t ctx = nullptr;
   EXPECT_EQ(GEMINI_SUCCESS, gemini_destroy(&ctx));
   ALL_RANKS_OK(gemini_create(MPI_COMM_WORLD, nullptr, &ctx));
@@ -69,6 +69,20 @@ TEST(Abort, ReachesPeersInTheirPresentAndNextWaitWithItsWords) {
     expect_over(ctx, w, "no more data on disk 7");
     MPI_Barrier(MPI_COMM_WORLD);
   }
+}
+
+TEST(Abort, PassesOnTheWordsOfTheLastFailure) {
+  Context ctx(MPI_COMM_WORLD, kPatient);
+  gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {6}, 1.0);
+  ctx.commit();
+  if (odd_one()) {
+    REFUSED(GEMINI_ERR_ARGUMENT, gemini_set_lr(ctx, -3), "lr is -3");
+    EXPECT_EQ(GEMINI_SUCCESS, gemini_abort(ctx, gemini_last_error_message()));
+  } else {
+    REFUSED(GEMINI_ERR_REMOTE_FATAL, gemini_discard(ctx), "lr is -3");
+  }
+  expect_over(ctx, w, "lr is -3");
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 TEST(Abort, IsHeardInAgreedCallsToo) {
@@ -111,6 +125,27 @@ TEST(Timeout, EndsTheWaitForARankThatDoesNotCome) {
     expect_over(ctx, w, "");
     MPI_Barrier(MPI_COMM_WORLD);
   }
+}
+
+TEST(Timeout, EndsTheWaitOfCreate) {
+  if (ranks_of() == 1) GTEST_SKIP() << "takes two";
+  MPI_Comm comm = MPI_COMM_NULL;  // is left in disorder
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  const Options opts(kShort);
+  gemini_context_t ctx = nullptr;
+  if (!odd_one()) {
+    REFUSED(GEMINI_ERR_TIMEOUT, gemini_create(comm, opts.get(), &ctx), "timeout_s = 1");
+    EXPECT_EQ(nullptr, ctx);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(Create, IsRefusedEverywhereIfOneRankHasNoPlaceForTheHandle) {
+  gemini_context_t ctx = nullptr;
+  const gemini_status_t status = gemini_create(MPI_COMM_WORLD, nullptr, odd_one() ? nullptr : &ctx);
+  EXPECT_EQ(odd_one() ? GEMINI_ERR_ARGUMENT : GEMINI_ERR_REMOTE, status);
+  EXPECT_NE(std::string::npos, std::string(gemini_last_error_message()).find("ctx is NULL"));
+  EXPECT_EQ(nullptr, ctx);
 }
 
 TEST(Timeout, EndsARankThatLeavesTheLoopEarlyAndItsPeers) {

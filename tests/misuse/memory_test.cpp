@@ -134,3 +134,30 @@ TEST(Workspace, IsAlignedCountedAndWithinTheBudget) {
   EXPECT_EQ(GEMINI_SUCCESS, gemini_memory_note(ctx, 3 << 20));
   EXPECT_EQ(3 << 20, ctx.stat(GEMINI_STAT_NON_MODEL_PEAK_BYTES));
 }
+
+// Workspaces differ over ranks: the rank that is short is refused before anything is sent, and calls again.
+TEST(Workspace, AndModelTogetherStayWithinTheBudget) {
+  const int64_t budget = 4 << 20;
+  Context ctx(MPI_COMM_WORLD, {{"device_memory", std::to_string(budget)}, {"optimizer", "sgd"}});
+  gemini_param_t w = ctx.add_constant("w", GEMINI_F32, {200000}, 1.0);
+  ctx.commit();
+  const bool short_here = rank_of() == ranks_of() - 1;
+  const int64_t left = budget - ctx.stat(GEMINI_STAT_DEVICE_BYTES);
+  void* space = nullptr;
+  ASSERT_EQ(GEMINI_SUCCESS, gemini_workspace_alloc(ctx, short_here ? left - 4096 : 64, &space));
+  ctx.phase(GEMINI_BACKWARD);
+  if (short_here) {
+    REFUSED(GEMINI_ERR_OUT_OF_MEMORY, gemini_pre_op(ctx, &w, 1), "on this rank", "workspaces", "call again");
+    EXPECT_EQ(0, ctx.stat(GEMINI_STAT_LEASES));
+    EXPECT_EQ(GEMINI_SUCCESS, gemini_workspace_free(ctx, space));
+  }
+  ctx.pre({w});
+  ctx.post({w});
+  ctx.step();
+  EXPECT_LE(ctx.stat(GEMINI_STAT_DEVICE_PEAK_BYTES), budget);
+  // What the library keeps for reuse makes room for a workspace.
+  const int64_t kept = budget - ctx.stat(GEMINI_STAT_DEVICE_BYTES);
+  void* large = nullptr;
+  EXPECT_EQ(GEMINI_SUCCESS, gemini_workspace_alloc(ctx, kept + 65536, &large)) << gemini_last_error_message();
+  EXPECT_LE(ctx.stat(GEMINI_STAT_DEVICE_PEAK_BYTES), budget);
+}

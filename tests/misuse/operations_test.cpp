@@ -1,4 +1,6 @@
 // The operations of training in the wrong order, with wrong arguments, at the wrong time.
+#include <limits>
+
 #include "misuse/refused.hpp"
 
 using namespace gemini_test;
@@ -183,6 +185,27 @@ TEST(CustomOptimizer, WithoutAnUpdateCannotStep) {
   train(ctx, w, 1.0);
   REFUSED(GEMINI_ERR_STATE, gemini_step(ctx, nullptr), "gemini_set_update");
   REFUSED(GEMINI_ERR_ARGUMENT, gemini_set_update(ctx, nullptr, nullptr), "fn is NULL");
+}
+
+TEST(LearningRate, RefusedIsNotTaken) {
+  Context ctx({{"optimizer", "sgd"}, {"lr", "0.5"}});
+  gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {4}, 1.0);
+  ctx.commit();
+  for (const double wrong : {-1.0, 1e17, std::numeric_limits<double>::infinity()})
+    REFUSED(GEMINI_ERR_ARGUMENT, gemini_set_lr(ctx, wrong), "lr");
+  train(ctx, w, 1.0);
+  EXPECT_EQ(0.5, ctx.step().lr);
+}
+
+TEST(Options, ThatCannotHoldTogetherAreRefused) {
+  for (const char* key : {"beta1", "beta2"}) {
+    const Options opts({});
+    REFUSED(GEMINI_ERR_ARGUMENT, gemini_options_set(opts.get(), key, "1"), key, "from 0 to 0.99");
+  }
+  const Options opts({{"min_scale", "8"}, {"max_scale", "4"}});
+  gemini_context_t ctx = nullptr;
+  REFUSED(GEMINI_ERR_ARGUMENT, gemini_create(MPI_COMM_WORLD, opts.get(), &ctx), "min_scale = 8",
+          "max_scale = 4");
 }
 
 TEST(SetOption, IsForOptionsOfScopeStepBetweenSteps) {

@@ -164,7 +164,7 @@ TEST(AgreedText, DiffersWhereAnAgreedOptionDiffers) {
     else if (spec.kind == OptionKind::collectives)
       other = "mpi";
     else if (spec.kind != OptionKind::text)
-      other = spec.initial == "1" ? (spec.maximum > 1 ? "2" : "0.5") : "1";
+      other = spec.initial == "1" ? (spec.maximum > 1 ? "2" : "0.5") : (spec.maximum >= 1 ? "1" : "0.5");
     changed.set(spec.key, other);
     EXPECT_EQ(changed.agreed_text() == Options().agreed_text(), spec.scope == OptionScope::rank) << spec.key;
   }

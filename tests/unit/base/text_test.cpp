@@ -84,8 +84,8 @@ TEST(Nearest, NamesTheClosestFirst) {
   EXPECT_EQ(nearest("beta", names), (std::vector<std::string>{"beta1", "beta2"}));
 }
 
-TEST(Nearest, IsSilentAboutWhatNobodyMeant) {
-  EXPECT_TRUE(nearest("xyzzyxyzzyxyzzy", {"momentum", "lr"}).empty());
+TEST(Nearest, NamesOneWhereNoneLooksAlike) {
+  EXPECT_EQ(nearest("leraning_rate", {"placement", "hysteresis", "lr"}).size(), 1u);
   EXPECT_TRUE(nearest("lr", {}).empty());
 }
 
