@@ -336,7 +336,8 @@ GEMINI_API gemini_status_t gemini_set_stream(gemini_context_t ctx, void *stream)
  *  an operation without parameters. @param params count handles of this context (NULL if count is 0)
  *  @retval GEMINI_ERR_STATE before commit, or a FORWARD one that would open more than `accumulate`
  *  micro-batches @retval GEMINI_ERR_OUT_OF_MEMORY the operation does not fit device_memory (equal on all
- *  ranks; says what is needed). @since 0.1 */
+ *  ranks; says what is needed), or does not fit beside this rank's workspaces (free some and call again,
+ *  peers wait). @since 0.1 */
 GEMINI_API gemini_status_t gemini_pre_op(gemini_context_t ctx, const gemini_param_t *params, int32_t count);
 /** Ends the youngest lease of each parameter named; in BACKWARD starts the reduction of chunks whose
  *  gradients are all due. Ordered. @par Blocking no. @retval GEMINI_ERR_STATE a parameter is not leased
