@@ -37,4 +37,15 @@ void for_each_piece(Registry& registry, Chunk& chunk, Visit&& visit) {
                      piece.offset_in_shard});
 }
 
+// visit(piece) for every piece of a trained parameter whose chunk holds a gradient.
+template <class Visit>
+void for_each_gradient(Registry& registry, ChunkStore& store, Visit&& visit) {
+  for (Chunk& chunk : store.chunks()) {
+    if (!chunk.grad_held) continue;
+    for_each_piece(registry, chunk, [&](const OwnedPiece& piece) {
+      if (piece.parameter.trained()) visit(piece);
+    });
+  }
+}
+
 }  // namespace gemini

@@ -29,17 +29,6 @@ struct LocalGradients {
   bool finite = true;
 };
 
-// visit(piece) for every piece of a trained parameter whose chunk holds a gradient.
-template <class Visit>
-void for_each_gradient(Registry& registry, ChunkStore& store, Visit&& visit) {
-  for (Chunk& chunk : store.chunks()) {
-    if (!chunk.grad_held) continue;
-    for_each_piece(registry, chunk, [&](const OwnedPiece& piece) {
-      if (piece.parameter.trained()) visit(piece);
-    });
-  }
-}
-
 void look_at(const OwnedPiece& piece, bool infinity_norm, LocalGradients& seen) {
   const DType type = wide(piece.chunk.spec.dtype);
   ExactSum squares;
@@ -55,18 +44,15 @@ void look_at(const OwnedPiece& piece, bool infinity_norm, LocalGradients& seen) 
 // The 2-norm where squares overflow (F64 alone can): of the gradients times a power of two. All ranks call.
 double scaled_norm(Ranks& ranks, Registry& registry, ChunkStore& store) {
   constexpr double kDown = 0x1p-540;
-  ExactSum sum;
+  std::vector<ExactSum> sums(1);
   for_each_gradient(registry, store, [&](const OwnedPiece& piece) {
     const DType type = wide(piece.chunk.spec.dtype);
     std::vector<std::byte> scaled(piece.grad_sum(), piece.grad_sum() + piece.count_elems * size_of(type));
     kernels::scale(type, scaled.data(), piece.count_elems, kDown);
-    kernels::add_squares(type, scaled.data(), piece.count_elems, sum);
+    kernels::add_squares(type, scaled.data(), piece.count_elems, sums[0]);
   });
-  sum.normalise();
-  std::vector<std::int64_t> limbs(sum.limbs().begin(), sum.limbs().end());
-  ranks.agreement().all_reduce(MPI_SUM, limbs, "the norm of large gradients");
-  std::copy(limbs.begin(), limbs.end(), sum.limbs().begin());
-  return std::sqrt(sum.value()) / kDown;
+  add_over_ranks(ranks, sums, "the norm of large gradients");
+  return std::sqrt(sums[0].value()) / kDown;
 }
 
 std::vector<std::int64_t> produced_bits(const Registry& registry) {
@@ -103,6 +89,22 @@ StepVerdict exchange_step(Ranks& ranks, Registry& registry, ChunkStore& store, b
   for (std::size_t i = 0; i < verdict.produced.size(); ++i)
     verdict.produced[i] = (static_cast<std::uint64_t>(exchange.unions[i / 64]) >> (i % 64) & 1) != 0;
   return verdict;
+}
+
+void add_over_ranks(Ranks& ranks, std::vector<ExactSum>& sums, const char* what) {
+  constexpr std::size_t kBlock = 512;
+  for (std::size_t first = 0; first < sums.size(); first += kBlock) {
+    const std::size_t last = std::min(sums.size(), first + kBlock);
+    std::vector<std::int64_t> words;
+    for (std::size_t i = first; i < last; ++i) {
+      sums[i].normalise();
+      words.insert(words.end(), sums[i].limbs().begin(), sums[i].limbs().end());
+    }
+    ranks.agreement().all_reduce(MPI_SUM, words, what);
+    for (std::size_t i = first; i < last; ++i)
+      std::copy_n(words.begin() + static_cast<std::ptrdiff_t>((i - first) * ExactSum::kLimbs),
+                  ExactSum::kLimbs, sums[i].limbs().begin());
+  }
 }
 
 double clip_factor(double norm, double max_norm) {

@@ -28,30 +28,9 @@ kernels::Hyper hyper_of(const Parameter& p, const StepSettings& settings) {
 // visit(piece) for every piece whose parameter is updated.
 template <class Visit>
 void for_each_updated(Registry& registry, ChunkStore& store, const StepVerdict& verdict, Visit&& visit) {
-  for (Chunk& chunk : store.chunks()) {
-    if (!chunk.grad_held) continue;
-    for_each_piece(registry, chunk, [&](const OwnedPiece& piece) {
-      const Parameter& p = piece.parameter;
-      if (p.trained() && verdict.produced[static_cast<std::size_t>(p.index)]) visit(piece);
-    });
-  }
-}
-
-// Exact sums of all ranks, some hundred to a message.
-void add_over_ranks(Ranks& ranks, std::vector<ExactSum>& sums) {
-  constexpr std::size_t kBlock = 512;
-  for (std::size_t first = 0; first < sums.size(); first += kBlock) {
-    const std::size_t last = std::min(sums.size(), first + kBlock);
-    std::vector<std::int64_t> words;
-    for (std::size_t i = first; i < last; ++i) {
-      sums[i].normalise();
-      words.insert(words.end(), sums[i].limbs().begin(), sums[i].limbs().end());
-    }
-    ranks.agreement().all_reduce(MPI_SUM, words, "the norms of LAMB");
-    for (std::size_t i = first; i < last; ++i)
-      std::copy_n(words.begin() + static_cast<std::ptrdiff_t>((i - first) * ExactSum::kLimbs),
-                  ExactSum::kLimbs, sums[i].limbs().begin());
-  }
+  for_each_gradient(registry, store, [&](const OwnedPiece& piece) {
+    if (verdict.produced[static_cast<std::size_t>(piece.parameter.index)]) visit(piece);
+  });
 }
 
 double trust_ratio(const ExactSum& weight_squares, const ExactSum& update_squares) {
@@ -70,8 +49,8 @@ void update_lamb(Ranks& ranks, Registry& registry, ChunkStore& store, const Upda
     kernels::lamb_moments(hyper_of(piece.parameter, update.settings), piece.parameter.step_count,
                           kernel_piece(piece, update.grad_factor), weights[p], updates[p]);
   });
-  add_over_ranks(ranks, weights);
-  add_over_ranks(ranks, updates);
+  add_over_ranks(ranks, weights, "the norms of LAMB");
+  add_over_ranks(ranks, updates, "the norms of LAMB");
   for_each_updated(registry, store, update.verdict, [&](const OwnedPiece& piece) {
     kernels::lamb_apply(hyper_of(piece.parameter, update.settings), piece.parameter.step_count,
                         trust_ratio(weights[static_cast<std::size_t>(piece.parameter.index)],
