@@ -64,6 +64,7 @@ gemini_status_t gemini_destroy(gemini_context_t* ctx) {
     if (finalised) fail(GEMINI_ERR_STATE, "MPI was finalised before; local memory was freed");
     if (alone) return;
     handle->context->ranks().agreement().agree(Call::destroy, "", [] {});
+    handle->context->ranks().queue().wait_all();
     handle->context->ranks().free_communicators();
   });
   end_alone(std::move(handle));

@@ -9,13 +9,12 @@ gemini_status_t gemini_workspace_alloc(gemini_context_t ctx, int64_t size_bytes,
   if (ptr != nullptr) *ptr = nullptr;
   return with_context("gemini_workspace_alloc", ctx, [&](Context& context) {
     require_argument(ptr, "ptr");
-    *ptr = context.non_model().allocate(size_bytes, context.tier());
+    *ptr = context.allocate_workspace(size_bytes);
   });
 }
 
 gemini_status_t gemini_workspace_free(gemini_context_t ctx, void* ptr) {
-  return with_context("gemini_workspace_free", ctx,
-                      [&](Context& context) { context.non_model().free(ptr, context.tier()); });
+  return with_context("gemini_workspace_free", ctx, [&](Context& context) { context.free_workspace(ptr); });
 }
 
 gemini_status_t gemini_memory_note(gemini_context_t ctx, int64_t non_model_bytes) {

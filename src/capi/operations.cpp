@@ -30,7 +30,7 @@ gemini_status_t gemini_pre_op(gemini_context_t ctx, const gemini_param_t* params
 
 gemini_status_t gemini_post_op(gemini_context_t ctx, const gemini_param_t* params, int32_t count) {
   return with_context("gemini_post_op", ctx,
-                      [&](Context& context) { context.trainer().operations().post_op(params, count); });
+                      [&](Context& context) { context.trainer().post_op(params, count); });
 }
 
 gemini_status_t gemini_param_data(gemini_param_t param, void** data) {
@@ -49,7 +49,7 @@ gemini_status_t gemini_param_grad(gemini_param_t param, void** grad, int32_t* ac
 
 gemini_status_t gemini_grad_ready(gemini_param_t param) {
   return with_param("gemini_grad_ready", param,
-                    [](Context& context, Parameter& p) { context.trainer().operations().grad_ready(p); });
+                    [](Context& context, Parameter& p) { context.trainer().grad_ready(p); });
 }
 
 gemini_status_t gemini_loss_scale(gemini_context_t ctx, double* scale) {
@@ -61,7 +61,7 @@ gemini_status_t gemini_loss_scale(gemini_context_t ctx, double* scale) {
 
 gemini_status_t gemini_step(gemini_context_t ctx, gemini_step_info_t* info) {
   return with_context("gemini_step", ctx, [&](Context& context) {
-    context.agree(Call::step, fmt::format("lr = {}", context.learning_rate()), [&] {
+    context.agree(Call::step, context.step_claim(), [&] {
       if (info != nullptr) check_info(info);
       context.trainer().check_step();
     });

@@ -77,7 +77,7 @@ gemini_status_t gemini_shard_visit(gemini_context_t ctx, gemini_shard_fn fn, voi
     });
     context.ranks().agreement().act_and_agree(Call::shard_visit,
                                               [&] { context.trainer().visit_shards(fn, user); });
-    context.trainer().refresh_resident();
+    context.trainer().values_changed();
   });
 }
 

@@ -1,12 +1,12 @@
 #include "chunks/chunk_store.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/fingerprint.hpp"
+#include "chunks/staged_gather.hpp"
 #include "kernels/kernels.hpp"
 #include "memory/poison.hpp"
 
@@ -14,30 +14,63 @@ namespace gemini {
 namespace {
 
 constexpr const char* kShards = "the shards of this model";
-
-std::int64_t wide_bytes(const ChunkSpec& spec) {
-  return spec.shard_elems * size_of(wide(spec.dtype));
-}
+using Copy = ChunkStatus::Copy;
 
 bool keeps_master(const ChunkSpec& spec, const TrainingState& state) {
   return state.master && is_16bit(spec.dtype);
 }
 
+// The master copy starts as the shard's values, whichever tiers they lie in.
+void fill_master(Tiers& tiers, Chunk& chunk) {
+  constexpr std::int64_t kPiece = std::int64_t{1} << 18;  // elements
+  const DType from = chunk.spec.dtype;
+  const DType to = wide(from);
+  std::vector<std::byte> narrow, broad;
+  for (std::int64_t first = 0; first < chunk.spec.shard_elems; first += kPiece) {
+    const std::int64_t count = std::min(kPiece, chunk.spec.shard_elems - first);
+    narrow.resize(static_cast<std::size_t>(count * size_of(from)));
+    broad.resize(static_cast<std::size_t>(count * size_of(to)));
+    chunk.item(Item::param).load(tiers, first * size_of(from), count * size_of(from), narrow.data());
+    kernels::convert(from, narrow.data(), to, broad.data(), count);
+    chunk.item(Item::master).store(tiers, first * size_of(to), count * size_of(to), broad.data());
+  }
+}
+
 }  // namespace
 
-ChunkStore::ChunkStore(const std::vector<TensorSpec>& tensors, Layout layout, int rank, Tier& tier,
-                       Transport& transport, CommQueue& queue)
+std::int64_t item_bytes(const ChunkSpec& spec, Item item, const TrainingState& state) {
+  if (item == Item::param) return Tier::rounded(spec.shard_elems * size_of(spec.dtype));
+  const bool there =
+      !spec.frozen &&
+      (item == Item::grad_sum || (item == Item::master && keeps_master(spec, state)) ||
+       (item == Item::state1 && state.states > 0) || (item == Item::state2 && state.states > 1));
+  return there ? Tier::rounded(spec.shard_elems * size_of(wide(spec.dtype))) : 0;
+}
+
+std::int64_t resident_bytes(const ChunkSpec& spec, bool needs_slot) {
+  if (!spec.resident) return 0;
+  return (needs_slot ? Tier::rounded(spec.elems * size_of(spec.dtype)) : 0) +
+         (spec.frozen ? 0 : Tier::rounded(spec.elems * size_of(spec.grad_dtype)));
+}
+
+ChunkStore::ChunkStore(const std::vector<TensorSpec>& tensors, Layout layout, int rank, Tiers& tiers,
+                       Transport& transport, CommQueue& queue, const HomeOf& home)
     : layout_(std::move(layout)),
-      tier_(tier),
+      rank_(rank),
+      tiers_(tiers),
       transport_(transport),
       queue_(queue),
-      chunks_(layout_.chunks.size()) {
+      chunks_(layout_.chunks.size()),
+      statuses_(layout_.chunks.size()) {
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
     Chunk& chunk = chunks_[c];
     chunk.spec = layout_.chunks[c];
     chunk.index = static_cast<int>(c);
+    chunk.status = &statuses_[c];
+    chunk.status->leases = chunk.spec.resident ? 1 : 0;  // ours, for ever
     chunk.pieces = pieces_of_shard(layout_, tensors, chunk.index, rank);
-    chunk.shard = tier_.allocate(chunk.spec.shard_elems * size_of(chunk.spec.dtype), kShards);
+    chunk.item(Item::param) = Stored(tiers_, home(chunk.index, Item::param),
+                                     chunk.spec.shard_elems * size_of(chunk.spec.dtype), kShards);
     chunk.tensors_in[static_cast<std::size_t>(TensorState::hold)] =
         static_cast<int>(chunk.spec.tensors.size());
   }
@@ -45,98 +78,90 @@ ChunkStore::ChunkStore(const std::vector<TensorSpec>& tensors, Layout layout, in
 
 ChunkStore::~ChunkStore() {
   for (Chunk& chunk : chunks_) {
-    if (chunk.slot != nullptr) tier_.give_slot(chunk.slot, slot_bytes(chunk));
-    if (chunk.gradient != nullptr) tier_.give_slot(chunk.gradient, chunk.gradient_bytes());
+    if (chunk.slot != nullptr) compute().give_slot(chunk.slot, chunk.gathered_bytes());
+    if (chunk.gradient != nullptr) compute().give_slot(chunk.gradient, chunk.gradient_bytes());
+    if (chunk.landing != nullptr) compute().give_slot(chunk.landing, chunk.sum_bytes());
   }
 }
 
-std::int64_t ChunkStore::bytes_needed(const Layout& layout, const TrainingState& state, bool needs_slot) {
-  std::int64_t bytes = 0;
-  for (const ChunkSpec& spec : layout.chunks) {
-    std::int64_t chunk = Tier::rounded(spec.shard_elems * size_of(spec.dtype));
-    if (spec.resident && needs_slot) chunk += Tier::rounded(spec.elems * size_of(spec.dtype));
-    if (!spec.frozen) chunk += training_bytes(spec, state);
-    if (__builtin_add_overflow(bytes, chunk, &bytes)) return std::numeric_limits<std::int64_t>::max();
-  }
-  return bytes;
-}
-
-// The gradient buffer of a RESIDENT chunk is kept, since its operations may differ over ranks.
-std::int64_t ChunkStore::training_bytes(const ChunkSpec& spec, const TrainingState& state) {
-  const std::int64_t arrays = 1 + state.states + (keeps_master(spec, state) ? 1 : 0);
-  const std::int64_t buffer = spec.resident ? Tier::rounded(spec.elems * size_of(spec.grad_dtype)) : 0;
-  return arrays * Tier::rounded(wide_bytes(spec)) + buffer;
-}
-
-void ChunkStore::add_training_state(Chunk& chunk, const TrainingState& state) {
+void ChunkStore::add_training_state(Chunk& chunk, const TrainingState& state, const HomeOf& home) {
   if (keeps_master(chunk.spec, state)) {
-    chunk.master = tier_.allocate(wide_bytes(chunk.spec), kShards);
-    kernels::convert(chunk.spec.dtype, chunk.shard.data(), wide(chunk.spec.dtype), chunk.master.data(),
-                     chunk.spec.shard_elems);
+    chunk.item(Item::master) = Stored(tiers_, home(chunk.index, Item::master), chunk.sum_bytes(), kShards);
+    fill_master(tiers_, chunk);
   }
-  chunk.grad_sum = tier_.allocate(wide_bytes(chunk.spec), kShards);
-  set_state_count(chunk, state.states);
+  chunk.item(Item::grad_sum) = Stored(tiers_, home(chunk.index, Item::grad_sum), chunk.sum_bytes(), kShards);
+  set_state_count(chunk, state.states, home);
 }
 
-void ChunkStore::set_state_count(Chunk& chunk, int states) {
-  while (static_cast<int>(chunk.states.size()) < states)
-    chunk.states.push_back(tier_.allocate(wide_bytes(chunk.spec), kShards));
+void ChunkStore::set_state_count(Chunk& chunk, int states, const HomeOf& home) {
+  for (const Item item : {Item::state1, Item::state2})
+    if (states-- > 0 && !chunk.item(item))
+      chunk.item(item) = Stored(tiers_, home(chunk.index, item), chunk.sum_bytes(), kShards);
+}
+
+void ChunkStore::move(Chunk& chunk, Item item, Place to) {
+  ensure(item != Item::param || !chunk.status->present(), "a shard moves while nobody gathers it");
+  chunk.item(item).move_to(tiers_, to, kShards);
 }
 
 std::int64_t ChunkStore::slot_bytes(const Chunk& chunk) const {
-  return transport_.needs_slot() ? chunk.gathered_bytes() : 0;
+  const bool shard_is_copy = !transport_.needs_slot() && chunk.item(Item::param).place() == Place::compute;
+  return shard_is_copy ? 0 : chunk.gathered_bytes();
 }
 
-void ChunkStore::gather(const std::vector<int>& chunks) {
-  take_slots(chunks);
-  acquire(chunks);
-  for (const int index : chunks) {
-    (*this)[index].gathered = true;
-    counters_.gathered_bytes += (*this)[index].gathered_bytes();
-  }
+std::byte* ChunkStore::gathered(const Chunk& chunk) const {
+  return transport_.view({chunk.spec.shard_elems, chunk.spec.dtype, chunk.item(Item::param).data()},
+                         chunk.slot);
+}
+
+// A shard of a lower tier is brought to its place in the slot first.
+std::unique_ptr<Operation> ChunkStore::gather_operation(Chunk& chunk) {
+  Stored& shard = chunk.item(Item::param);
+  ShardedChunk sharded{chunk.spec.shard_elems, chunk.spec.dtype, shard.data()};
+  if (shard.place() == Place::compute) return transport_.acquire(sharded, chunk.slot);
+  sharded.shard = chunk.slot + rank_ * sharded.shard_bytes();
+  tiers_.moved_bytes += sharded.shard_bytes();
+  return std::make_unique<StagedGather>(tiers_, shard, sharded.shard_bytes(), sharded.shard,
+                                        transport_.acquire(sharded, chunk.slot));
+}
+
+void ChunkStore::take_gather_ticket(Chunk& chunk) {
+  ++counters_.gathers;
+  // Where the shard is the copy there is nothing to do.
+  chunk.arrival = slot_bytes(chunk) > 0 ? queue_.submit_background(gather_operation(chunk)) : 0;
+  chunk.status->copy = Copy::arriving;
+}
+
+void ChunkStore::fetch(Chunk& chunk) {
+  const std::int64_t bytes = slot_bytes(chunk);
+  if (bytes > 0) chunk.slot = compute().take_slot(bytes, "the chunks of this operation");
+  take_gather_ticket(chunk);
+  counters_.gathered_bytes += chunk.gathered_bytes();
   counters_.gathered_peak_bytes = std::max(counters_.gathered_peak_bytes, counters_.gathered_bytes);
 }
 
-// All of them or none.
-void ChunkStore::take_slots(const std::vector<int>& chunks) {
-  if (!transport_.needs_slot()) return;
-  for (auto at = chunks.begin(); at != chunks.end(); ++at) {
-    Chunk& chunk = (*this)[*at];
-    try {
-      chunk.slot = tier_.take_slot(slot_bytes(chunk), "the chunks of this operation");
-    } catch (...) {
-      for (auto taken = chunks.begin(); taken != at; ++taken)
-        tier_.give_slot(std::exchange((*this)[*taken].slot, nullptr), slot_bytes((*this)[*taken]));
-      throw;
-    }
+void ChunkStore::refresh(Chunk& chunk) {
+  await(chunk);
+  take_gather_ticket(chunk);
+}
+
+void ChunkStore::await(Chunk& chunk) {
+  if (chunk.status->copy != Copy::arriving) return;
+  queue_.wait(chunk.arrival, "gathering the parameters of an operation");
+  chunk.status->copy = Copy::gathered;
+  if constexpr (kDebugMemory) {
+    chunk.checksum = fingerprint(gathered(chunk), chunk.gathered_bytes());
+    chunk.write_told = false;
   }
 }
 
-void ChunkStore::refresh(const std::vector<int>& chunks) {
-  acquire(chunks);
-}
-
-void ChunkStore::acquire(const std::vector<int>& chunks) {
-  if (chunks.empty()) return;
-  Ticket last = 0;
-  for (const int index : chunks)
-    last = queue_.submit(transport_.acquire((*this)[index].sharded(), (*this)[index].slot));
-  queue_.wait(last, "gathering the parameters of an operation");
-  counters_.gathers += static_cast<std::int64_t>(chunks.size());
-  if constexpr (kDebugMemory)
-    for (const int index : chunks) {
-      Chunk& chunk = (*this)[index];
-      chunk.checksum = fingerprint(gathered(chunk), chunk.gathered_bytes());
-      chunk.write_told = false;
-    }
-}
-
-void ChunkStore::release(int index) {
-  Chunk& chunk = (*this)[index];
-  ensure(chunk.gathered && chunk.leases == 0, "only a gathered chunk without leases is released");
-  if (chunk.slot != nullptr) tier_.give_slot(chunk.slot, slot_bytes(chunk));
-  chunk.slot = nullptr;
-  chunk.gathered = false;
+void ChunkStore::release(Chunk& chunk) {
+  ensure(chunk.status->present() && chunk.status->leases == 0,
+         "only a gathered chunk without leases is released");
+  await(chunk);
+  if (chunk.slot != nullptr) compute().give_slot(std::exchange(chunk.slot, nullptr), chunk.gathered_bytes());
+  chunk.status->copy = Copy::absent;
+  chunk.status->transient = false;
   counters_.gathered_bytes -= chunk.gathered_bytes();
 }
 
@@ -160,10 +185,9 @@ void ChunkStore::reset_counters() {
 ChunkStore::Bytes ChunkStore::shard_bytes() const {
   Bytes bytes;
   for (const Chunk& chunk : chunks_) {
-    const std::int64_t wide_size = wide_bytes(chunk.spec);
-    bytes.param += chunk.sharded().shard_bytes() + (chunk.master ? wide_size : 0);
-    bytes.grad += chunk.grad_sum ? wide_size : 0;
-    bytes.optimizer += wide_size * static_cast<std::int64_t>(chunk.states.size());
+    bytes.param += chunk.item(Item::param).bytes() + chunk.item(Item::master).bytes();
+    bytes.grad += chunk.item(Item::grad_sum).bytes();
+    bytes.optimizer += chunk.item(Item::state1).bytes() + chunk.item(Item::state2).bytes();
   }
   return bytes;
 }

@@ -154,7 +154,7 @@ void Agreement::broadcast(void* bytes, std::int64_t count_bytes, int root, const
   auto* at = static_cast<std::byte*>(bytes);
   for (std::int64_t done = 0; done < count_bytes; done += kPiece) {
     const std::int64_t count = std::min(count_bytes - done, kPiece);
-    auto piece = std::make_shared<Staging>(at + done, at + done + count);
+    auto piece = std::make_shared<Bytes>(at + done, at + done + count);
     queue_.run(std::make_unique<Broadcast>(comm_.get(), MPI_CHAR, piece, static_cast<int>(count), root),
                what);
     std::copy(piece->begin(), piece->end(), at + done);

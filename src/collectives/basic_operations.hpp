@@ -25,7 +25,7 @@ class SingleRequest : public Operation {
 
 // Operations own their buffers: after a wait that failed, MPI may still write there.
 using Words = std::vector<std::int64_t>;
-using Staging = std::vector<std::byte>;
+using Bytes = std::vector<std::byte>;
 
 // words[i] = op over ranks of words[i], in place.
 class AllReduceWords final : public SingleRequest {
@@ -43,14 +43,14 @@ class AllReduceWords final : public SingleRequest {
 // `count` elements of `type` from root to all.
 class Broadcast final : public SingleRequest {
  public:
-  Broadcast(MPI_Comm comm, MPI_Datatype type, std::shared_ptr<Staging> data, int count, int root)
+  Broadcast(MPI_Comm comm, MPI_Datatype type, std::shared_ptr<Bytes> data, int count, int root)
       : comm_(comm), type_(type), data_(std::move(data)), count_(count), root_(root) {}
 
  private:
   void post(MPI_Request* request) override;
   MPI_Comm comm_;
   MPI_Datatype type_;
-  std::shared_ptr<Staging> data_;
+  std::shared_ptr<Bytes> data_;
   int count_;
   int root_;
 };
@@ -59,7 +59,7 @@ class Broadcast final : public SingleRequest {
 class Message final : public SingleRequest {
  public:
   enum class Way { send, receive };
-  Message(Way way, MPI_Comm comm, MPI_Datatype type, std::shared_ptr<Staging> data, int count, int peer)
+  Message(Way way, MPI_Comm comm, MPI_Datatype type, std::shared_ptr<Bytes> data, int count, int peer)
       : way_(way), comm_(comm), type_(type), data_(std::move(data)), count_(count), peer_(peer) {}
 
  private:
@@ -67,7 +67,7 @@ class Message final : public SingleRequest {
   Way way_;
   MPI_Comm comm_;
   MPI_Datatype type_;
-  std::shared_ptr<Staging> data_;
+  std::shared_ptr<Bytes> data_;
   int count_;
   int peer_;
 };

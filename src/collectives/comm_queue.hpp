@@ -47,6 +47,7 @@ class CommQueue {
   void run(std::unique_ptr<Operation> operation, const char* what) {
     wait(submit(std::move(operation)), what);
   }
+  void wait_all() { wait(submitted_.load(), "finishing what is under way"); }
   void progress();
 
   [[nodiscard]] std::int64_t in_flight() const noexcept { return submitted_.load() - completed_.load(); }

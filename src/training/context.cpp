@@ -10,11 +10,25 @@
 namespace gemini {
 namespace {
 
-std::int64_t budget_of(const Options& options, const Topology& topology) {
+// The machine's memory, shared by the ranks of the node. On the host both tiers are in it.
+std::int64_t share_of_machine(const Topology& topology) {
+  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / topology.node_ranks();
+}
+
+// auto: all of the share; with files to spill to, host memory gets some of it for staging.
+std::int64_t compute_budget(const Options& options, const Topology& topology) {
   const std::int64_t asked = options.bytes("device_memory");
   if (asked >= 0) return asked;
-  // On the host compute memory is DRAM, shared by the ranks of the node.
-  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / topology.node_ranks();
+  const std::int64_t share = share_of_machine(topology);
+  const std::int64_t host = options.bytes("host_memory");
+  if (host >= 0) return std::max<std::int64_t>(share - host, 0);
+  return options.text("spill_dir").empty() ? share : share - share / 16;
+}
+
+// auto: what compute memory leaves of the share.
+std::int64_t host_budget(const Options& options, const Topology& topology, std::int64_t compute) {
+  const std::int64_t asked = options.bytes("host_memory");
+  return asked >= 0 ? asked : std::max<std::int64_t>(share_of_machine(topology) - compute, 0);
 }
 
 Options with_environment(Options options, std::exception_ptr& refusal) {
@@ -44,9 +58,17 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
                static_cast<void>(StepSettings(options_));  // checks what belongs together
              }),
       log_(parse_log_level(options_.text("log")), ranks_.topology().rank),
-      tier_("device_memory",
-            ranks_.minimum(budget_of(options_, ranks_.topology()), "agreeing on device_memory")),
+      compute_("device_memory",
+               ranks_.minimum(compute_budget(options_, ranks_.topology()), "agreeing on device_memory")),
+      host_("host_memory", ranks_.minimum(host_budget(options_, ranks_.topology(), compute_.limit()),
+                                          "agreeing on host_memory")),
+      tiers_{compute_, host_},
       learning_rate_(options_.real("lr")) {
+  // A rank without a usable spill_dir refuses here, and so do all.
+  ranks_.agreement().act_and_agree(Call::create, [&] {
+    if (!options_.text("spill_dir").empty()) files_ = std::make_unique<SpillFile>(options_.text("spill_dir"));
+  });
+  tiers_.files = files_.get();
   resolve_options();
   log_.info("{} of {} ranks, {} nodes, collectives {}", ranks_.topology().rank, ranks_.topology().ranks,
             ranks_.topology().nodes.size(), ranks_.transport().name());
@@ -56,10 +78,8 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
 void Context::resolve_options() {
   options_.set("backend", "host");
   options_.set("collectives", "mpi");
-  options_.set("placement", "static");
-  options_.set("prefetch", "0");
-  options_.set("device_memory", std::to_string(tier_.limit()));
-  if (options_.bytes("host_memory") < 0) options_.set("host_memory", "0");
+  options_.set("device_memory", std::to_string(compute_.limit()));
+  options_.set("host_memory", std::to_string(host_.limit()));
 }
 
 Trainer& Context::trainer() {
@@ -72,14 +92,16 @@ void Context::check_not_committed(const char* what) const {
 }
 
 void Context::commit() {
-  agree(Call::commit, {registry_.digest(), [this] { return registry_.text(); }}, [this] {
+  ModelPlan plan;
+  agree(Call::commit, {registry_.digest(), [this] { return registry_.text(); }}, [&] {
     check_not_committed("gemini_commit");
-    Trainer::check(options_, ranks_, registry_, tier_);
+    plan = Trainer::plan(options_, ranks_, registry_, tiers_);
   });
   // Building and drawing are local; what fails there fails before values travel.
   std::unique_ptr<Trainer> built;
   ranks_.agreement().act_and_agree(Call::commit, [&] {
-    built = std::make_unique<Trainer>(options_, ranks_, registry_, tier_);
+    if (files_) files_->reserve(plan.spill_bytes);  // so that there is room whenever it is needed
+    built = std::make_unique<Trainer>(options_, ranks_, registry_, std::move(plan), tiers_, non_model_);
     built->draw_initial_values();
   });
   built->spread_initial_values();
@@ -142,6 +164,22 @@ void Context::set_update(gemini_shard_fn fn, void* user) {
          options_.text("optimizer"));
   custom_update_ = {fn, user};
   if (trainer_) trainer_->set_update(custom_update_);
+}
+
+void* Context::allocate_workspace(std::int64_t bytes) {
+  return non_model_.allocate(bytes, compute_, [&] {
+    if (trainer_) trainer_->check_workspace(bytes);
+  });
+}
+
+std::string Context::step_claim() {
+  std::string claim = fmt::format("lr = {}", learning_rate_);
+  if (trainer_) {
+    const OperationOrder& order = trainer_->operations().order();
+    claim += fmt::format("\noperations since the last step = {}, in the order {:016x}", order.events(),
+                         order.digest());
+  }
+  return claim;
 }
 
 void Context::set_learning_rate(double lr) {

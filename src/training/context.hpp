@@ -9,7 +9,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "collectives/ranks.hpp"
-#include "memory/tier.hpp"
+#include "memory/stored.hpp"
 #include "training/non_model_memory.hpp"
 #include "training/registry.hpp"
 #include "training/trainer.hpp"
@@ -55,7 +55,11 @@ class Context {
   [[nodiscard]] const Ranks& ranks() const { return ranks_; }
   [[nodiscard]] Registry& registry() { return registry_; }
   [[nodiscard]] NonModelMemory& non_model() { return non_model_; }
-  [[nodiscard]] Tier& tier() { return tier_; }
+  // A workspace of the caller, in compute memory.
+  [[nodiscard]] void* allocate_workspace(std::int64_t bytes);
+  void free_workspace(void* pointer) { non_model_.free(pointer, compute_); }
+  // What gemini_step has to be equal on all ranks.
+  [[nodiscard]] std::string step_claim();
   [[nodiscard]] const Log& log() const { return log_; }
 
  private:
@@ -64,7 +68,10 @@ class Context {
   Options options_;
   Ranks ranks_;
   Log log_;
-  Tier tier_;  // compute memory
+  Tier compute_;
+  Tier host_;
+  std::unique_ptr<SpillFile> files_;
+  Tiers tiers_;
   NonModelMemory non_model_;
   Registry registry_;
   std::unique_ptr<Trainer> trainer_;

@@ -21,35 +21,72 @@ Gradients::Gradients(Registry& registry, ChunkStore& store, Transport& transport
 
 // Whoever ends a context has seen to it that MPI is done with these.
 Gradients::~Gradients() {
-  for (const InFlight& reduction : in_flight_)
-    if (reduction.buffer != nullptr) store_.tier().give_slot(reduction.buffer, reduction.bytes);
+  for (const InFlight& reduction : in_flight_) {
+    if (reduction.buffer != nullptr)
+      store_.compute().give_slot(reduction.buffer, reduction.chunk->gradient_bytes());
+    if (reduction.landing != nullptr)
+      store_.compute().give_slot(reduction.landing, reduction.chunk->sum_bytes());
+  }
 }
 
-std::int64_t Gradients::in_flight_bytes() const {
-  std::int64_t bytes = 0;
-  for (const InFlight& reduction : in_flight_)
-    if (reduction.buffer != nullptr) bytes += Tier::rounded(reduction.bytes);
-  return bytes;
+// A sum that rests in a file is formed in compute memory.
+bool Gradients::lands(const Chunk& chunk) {
+  return chunk.item(Item::grad_sum).in_file();
+}
+
+std::int64_t Gradients::bytes_when_open(const Chunk& chunk) {
+  return Tier::rounded(chunk.gradient_bytes()) + (lands(chunk) ? Tier::rounded(chunk.sum_bytes()) : 0);
+}
+
+std::int64_t Gradients::buffer_bytes(const Chunk& chunk) {
+  return (chunk.gradient != nullptr ? Tier::rounded(chunk.gradient_bytes()) : 0) +
+         (chunk.landing != nullptr ? Tier::rounded(chunk.sum_bytes()) : 0);
 }
 
 std::int64_t Gradients::buffer_bytes() const {
-  std::int64_t bytes = in_flight_bytes();
+  std::int64_t bytes = in_flight_bytes_;
   for (const Chunk& chunk : store_.chunks())
-    if (chunk.gradient != nullptr && !chunk.spec.resident) bytes += Tier::rounded(chunk.gradient_bytes());
+    if (!chunk.spec.resident) bytes += buffer_bytes(chunk);
   return bytes;
 }
 
 void Gradients::reserve(Chunk& chunk) {
-  chunk.gradient = store_.tier().take_slot(chunk.gradient_bytes(), kGradients);
+  chunk.gradient = store_.compute().take_slot(chunk.gradient_bytes(), kGradients);
+  if (lands(chunk)) chunk.landing = store_.compute().take_slot(chunk.sum_bytes(), kGradients);
 }
 
 void Gradients::open(Chunk& chunk) {
-  if (chunk.gradient_open) return;
+  if (chunk.status->gradient_open) return;
+  if (chunk.moved_gradient) return bring_back(chunk);
   if (chunk.gradient == nullptr) reserve(chunk);
   queue_.wait(chunk.reduction, "the last reduction of a resident chunk");
-  chunk.gradient_open = true;
+  chunk.status->gradient_open = true;
+  watch_(chunk.index, true);
   for (const int tensor : chunk.spec.tensors)
     registry_[tensor].grad_written = registry_[tensor].grad_touched = false;
+}
+
+void Gradients::move_down(Chunk& chunk, Place to) {
+  Stored there(store_.tiers(), to, chunk.gradient_bytes(), kGradients);
+  there.store(store_.tiers(), 0, chunk.gradient_bytes(), chunk.gradient);
+  store_.tiers().moved_bytes += chunk.gradient_bytes();
+  chunk.moved_gradient = std::move(there);
+  chunk.status->gradient_open = false;
+  give_gradient(chunk);
+}
+
+void Gradients::bring_back(Chunk& chunk) {
+  reserve(chunk);
+  chunk.moved_gradient.load(store_.tiers(), 0, chunk.gradient_bytes(), chunk.gradient);
+  store_.tiers().moved_bytes += chunk.gradient_bytes();
+  chunk.moved_gradient = {};
+  chunk.status->gradient_open = true;
+}
+
+void Gradients::give_gradient(Chunk& chunk) {
+  store_.compute().give_slot(std::exchange(chunk.gradient, nullptr), chunk.gradient_bytes());
+  if (chunk.landing != nullptr)
+    store_.compute().give_slot(std::exchange(chunk.landing, nullptr), chunk.sum_bytes());
 }
 
 std::byte* Gradients::write(Parameter& p, std::int32_t* accumulate) {
@@ -102,30 +139,19 @@ void Gradients::declared_ready(Parameter& p) {
   change(p, [&] { p.declared_ready = true; });
 }
 
-void Gradients::reduce_if_due(Chunk& chunk) {
-  if (chunk.gradient_open && chunk.blocking == 0 && !chunk.spec.resident) reduce(chunk);
+void Gradients::reduce_if_due(Chunk& chunk, bool last) {
+  if (chunk.status->gradient_open && chunk.blocking == 0 && !chunk.spec.resident) end_buffer(chunk, last);
 }
 
-void Gradients::reduce(Chunk& chunk) {
-  bool written = false;
-  for (const int tensor : chunk.spec.tensors) written = written || registry_[tensor].grad_written;
-  written = written && chunk.gradient_open;
-  if (written) zero_unwritten(chunk);
-  const GradientReduction reduction{
-      chunk.spec.shard_elems, chunk.spec.grad_dtype, written ? chunk.gradient : nullptr,
-      chunk.grad_sum.data(),  !chunk.grad_held,      rules_.divisor};
-  chunk.reduction = queue_.submit_background(transport_.reduce(reduction));
-  chunk.grad_held = true;
-  ++reduces_;
-  const bool keeps_buffer = chunk.spec.resident;
-  in_flight_.push_back({chunk.reduction, keeps_buffer ? nullptr : chunk.gradient, chunk.gradient_bytes()});
-  if (!keeps_buffer) chunk.gradient = nullptr;
-  close(chunk);
-  while (in_flight_.size() > (rules_.asynchronous ? kInFlight : 0)) wait_oldest();
+bool Gradients::written(const Chunk& chunk) const {
+  if (!chunk.status->gradient_open) return false;
+  for (const int tensor : chunk.spec.tensors)
+    if (registry_[tensor].grad_written) return true;
+  return false;
 }
 
 void Gradients::close(Chunk& chunk) {
-  chunk.gradient_open = false;
+  chunk.status->gradient_open = false;
   for (const int tensor : chunk.spec.tensors) {
     Parameter& p = registry_[tensor];
     if (p.grad_touched) p.grad_held_in = holding_;
@@ -150,23 +176,20 @@ void Gradients::zero_unwritten(const Chunk& chunk) {
   zero_to(chunk.spec.elems);
 }
 
-void Gradients::reduce_open() {
-  for (Chunk& chunk : store_.chunks())
-    if (chunk.gradient_open || (chunk.spec.resident && chunk.trained())) reduce(chunk);
+void Gradients::reduce_open(bool last) {
+  for (Chunk& chunk : store_.chunks()) {
+    if (chunk.moved_gradient) {
+      make_room_(bytes_to_open(chunk));
+      bring_back(chunk);
+    }
+    if (chunk.status->gradient_open || (chunk.spec.resident && chunk.trained())) end_buffer(chunk, last);
+    if (last && chunk.kept_pending) reduce_kept(chunk);
+  }
 }
 
-void Gradients::finish_micro_batch() {
-  reduce_open();
+void Gradients::finish_micro_batch(bool last) {
+  reduce_open(last);
   for (Chunk& chunk : store_.chunks()) chunk.blocking = 0;
-}
-
-bool Gradients::wait_oldest() {
-  if (in_flight_.empty()) return false;
-  const InFlight oldest = in_flight_.front();
-  queue_.wait(oldest.ticket, "reducing gradients");
-  in_flight_.pop_front();
-  if (oldest.buffer != nullptr) store_.tier().give_slot(oldest.buffer, oldest.bytes);
-  return true;
 }
 
 void Gradients::drop_held() {
@@ -183,8 +206,9 @@ bool Gradients::holds(const Parameter& p) const {
 void Gradients::drop() {
   wait_all();
   for (Chunk& chunk : store_.chunks()) {
-    if (chunk.gradient_open && !chunk.spec.resident)
-      store_.tier().give_slot(std::exchange(chunk.gradient, nullptr), chunk.gradient_bytes());
+    if (chunk.gradient != nullptr && !chunk.spec.resident) give_gradient(chunk);
+    chunk.moved_gradient = {};
+    chunk.kept_written = chunk.kept_pending = false;
     close(chunk);
     chunk.blocking = 0;
   }

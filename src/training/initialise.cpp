@@ -44,10 +44,9 @@ kernels::Distribution distribution_of(const Parameter& p) {
   return {D::uniform, 0, 0};
 }
 
-void fill_piece(const OwnedPiece& piece, std::int64_t first, std::int64_t count,
-                std::vector<std::byte>& values) {
-  const Parameter& p = piece.parameter;
-  const DType type = piece.chunk.master_dtype();
+void fill_piece(Tiers& tiers, Chunk& chunk, const ShardPiece& piece, const Parameter& p, std::int64_t first,
+                std::int64_t count, std::vector<std::byte>& values) {
+  const DType type = chunk.master_dtype();
   values.resize(static_cast<std::size_t>(count * size_of(type)));
   const kernels::Distribution distribution = distribution_of(p);
   if (distribution.kind == kernels::Distribution::uniform && distribution.a == distribution.b)
@@ -55,18 +54,17 @@ void fill_piece(const OwnedPiece& piece, std::int64_t first, std::int64_t count,
   else
     kernels::draw(type, distribution, fingerprint(p.name, p.initialiser.seed), piece.first_elem + first,
                   count, values.data());
-  store_values(piece.chunk, piece.offset + first, count, type, values.data());
+  store_values(tiers, chunk, piece.offset_in_shard + first, count, type, values.data());
 }
 
-void call_function(const OwnedPiece& piece, std::int64_t first, std::int64_t count,
-                   std::vector<std::byte>& values) {
-  const Parameter& p = piece.parameter;
+void call_function(Tiers& tiers, Chunk& chunk, const ShardPiece& piece, const Parameter& p,
+                   std::int64_t first, std::int64_t count, std::vector<std::byte>& values) {
   values.resize(static_cast<std::size_t>(count * size_of(p.dtype)));
   const int code = p.initialiser.function(p.initialiser.user, piece.first_elem + first, count, values.data());
   if (code != 0)
     fail(GEMINI_ERR_CALLBACK, "the initialiser of \"{}\" returned {} at element {}", p.name, code,
          piece.first_elem + first);
-  store_values(piece.chunk, piece.offset + first, count, p.dtype, values.data());
+  store_values(tiers, chunk, piece.offset_in_shard + first, count, p.dtype, values.data());
 }
 
 }  // namespace
@@ -93,21 +91,24 @@ void set_initialiser(Parameter& p, Initialiser init) {
 void initialise_own_ranges(Registry& registry, ChunkStore& store) {
   std::vector<std::byte> values;
   for (Chunk& chunk : store.chunks()) {
-    for_each_piece(registry, chunk, [&](const OwnedPiece& piece) {
-      const Initialiser::Kind kind = piece.parameter.initialiser.kind;
+    for (const ShardPiece& piece : chunk.pieces) {
+      const Parameter& p = registry[piece.tensor];
+      const Initialiser::Kind kind = p.initialiser.kind;
       for (std::int64_t first = 0; first < piece.count_elems; first += kPieceElems) {
         const std::int64_t count = std::min(kPieceElems, piece.count_elems - first);
-        if (kind == Initialiser::Kind::fill) fill_piece(piece, first, count, values);
-        if (kind == Initialiser::Kind::function) call_function(piece, first, count, values);
+        if (kind == Initialiser::Kind::fill) fill_piece(store.tiers(), chunk, piece, p, first, count, values);
+        if (kind == Initialiser::Kind::function)
+          call_function(store.tiers(), chunk, piece, p, first, count, values);
       }
-    });
+    }
   }
 }
 
 void initialise_from_data(Ranks& ranks, Registry& registry, ChunkStore& store) {
   for (Parameter& p : registry.all()) {
     if (p.initialiser.kind != Initialiser::Kind::data) continue;
-    if (p.chunk >= 0) write_values(ranks, store[p.chunk], p, p.dtype, p.initialiser.data.data(), 0);
+    if (p.chunk >= 0)
+      write_values(ranks, store.tiers(), store[p.chunk], p, p.dtype, p.initialiser.data.data(), 0);
     p.initialiser.data = {};
   }
 }

@@ -15,13 +15,19 @@ struct StatLine {
 constexpr StatLine kReported[] = {
     {GEMINI_STAT_DEVICE_BYTES, "compute memory held", true},
     {GEMINI_STAT_DEVICE_PEAK_BYTES, "compute memory, peak", true},
+    {GEMINI_STAT_HOST_BYTES, "host memory held", true},
+    {GEMINI_STAT_HOST_PEAK_BYTES, "host memory, peak", true},
+    {GEMINI_STAT_FILE_BYTES, "files held", true},
     {GEMINI_STAT_PARAM_BYTES, "parameter shards", true},
     {GEMINI_STAT_GRAD_BYTES, "gradient shards", true},
     {GEMINI_STAT_OPTIMIZER_BYTES, "optimizer state shards", true},
     {GEMINI_STAT_GATHERED_PEAK_BYTES, "gathered parameters, peak", true},
     {GEMINI_STAT_NON_MODEL_PEAK_BYTES, "workspaces and notes, peak", true},
     {GEMINI_STAT_GATHERS, "chunk gathers", false},
+    {GEMINI_STAT_PREFETCH_HITS, "gathers asked for ahead", false},
+    {GEMINI_STAT_PREFETCH_MISSES, "gathers waited for whole", false},
     {GEMINI_STAT_REDUCES, "chunk reductions", false},
+    {GEMINI_STAT_MOVED_BYTES, "moved between tiers", true},
     {GEMINI_STAT_GATHER_WIRE_BYTES, "sent in gathers", true},
     {GEMINI_STAT_REDUCE_WIRE_BYTES, "sent in reductions", true},
     {GEMINI_STAT_STALL_NS, "waiting for peers [ns]", false},
@@ -46,8 +52,12 @@ std::int64_t of_chunks(gemini_stat_t which, const ChunkStore& store) {
 
 std::int64_t Context::stat(gemini_stat_t which) const {
   switch (which) {
-    case GEMINI_STAT_DEVICE_BYTES: return tier_.held();
-    case GEMINI_STAT_DEVICE_PEAK_BYTES: return tier_.peak();
+    case GEMINI_STAT_DEVICE_BYTES: return compute_.held();
+    case GEMINI_STAT_DEVICE_PEAK_BYTES: return compute_.peak();
+    case GEMINI_STAT_HOST_BYTES: return host_.held();
+    case GEMINI_STAT_HOST_PEAK_BYTES: return host_.peak();
+    case GEMINI_STAT_FILE_BYTES: return files_ ? files_->held() : 0;
+    case GEMINI_STAT_MOVED_BYTES: return tiers_.moved_bytes;
     case GEMINI_STAT_NON_MODEL_PEAK_BYTES: return non_model_.peak();
     case GEMINI_STAT_GATHER_WIRE_BYTES: return ranks_.transport().wire().gather_bytes;
     case GEMINI_STAT_REDUCE_WIRE_BYTES: return ranks_.transport().wire().reduce_bytes;
@@ -57,14 +67,9 @@ std::int64_t Context::stat(gemini_stat_t which) const {
     case GEMINI_STAT_STEPS: return trainer_ ? trainer_->counted_steps() : 0;
     case GEMINI_STAT_SKIPPED_STEPS: return trainer_ ? trainer_->skipped_steps() : 0;
     case GEMINI_STAT_LEASES: return trainer_ ? trainer_->operations().leases() : 0;
-    // Tiers below compute memory, prefetching and traces are not in this version: nothing to count.
-    case GEMINI_STAT_HOST_BYTES:
-    case GEMINI_STAT_HOST_PEAK_BYTES:
-    case GEMINI_STAT_FILE_BYTES:
-    case GEMINI_STAT_MOVED_BYTES:
-    case GEMINI_STAT_PREFETCH_HITS:
-    case GEMINI_STAT_PREFETCH_MISSES:
-    case GEMINI_STAT_ORDER_CHANGES: return 0;
+    case GEMINI_STAT_PREFETCH_HITS: return trainer_ ? trainer_->residency().hits() : 0;
+    case GEMINI_STAT_PREFETCH_MISSES: return trainer_ ? trainer_->residency().misses() : 0;
+    case GEMINI_STAT_ORDER_CHANGES: return trainer_ ? trainer_->operations().order().changes() : 0;
     default: break;
   }
   if (which < GEMINI_STAT_DEVICE_BYTES || which > GEMINI_STAT_IN_FLIGHT)
@@ -74,7 +79,8 @@ std::int64_t Context::stat(gemini_stat_t which) const {
 }
 
 void Context::reset_stats() {
-  tier_.reset_peak();
+  compute_.reset_peak();
+  host_.reset_peak();
   non_model_.reset_peak();
   ranks_.transport().reset_wire();
   ranks_.queue().reset_stall();

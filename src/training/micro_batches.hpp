@@ -21,6 +21,8 @@ class MicroBatches {
            "a FORWARD operation would open micro-batch {}, but accumulate = {}; call gemini_step first",
            finished_ + 2, accumulate);
   }
+  // No other micro-batch comes before the step.
+  [[nodiscard]] bool is_last(std::int64_t accumulate) const { return finished_ + 1 >= accumulate; }
   // Throws unless a step may follow.
   void check_step(std::int64_t accumulate) const {
     if (finished_ == 0 && !backward_seen_)

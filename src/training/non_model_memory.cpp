@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -17,8 +18,19 @@ NonModelMemory::~NonModelMemory() {
   for (const auto& workspace : workspaces_) std::free(workspace.first);
 }
 
-void* NonModelMemory::allocate(std::int64_t bytes, Tier& tier) {
+void NonModelMemory::saw(std::int64_t bytes) {
+  peak_ = std::max(peak_, bytes);
+  period_peak_ = std::max(period_peak_, bytes);
+}
+
+std::int64_t NonModelMemory::take_peak() {
+  return std::exchange(period_peak_, now());
+}
+
+void* NonModelMemory::allocate(std::int64_t bytes, Tier& tier, const std::function<void()>& check) {
   if (bytes < 0) fail(GEMINI_ERR_ARGUMENT, "size_bytes is {}, must be >= 0", bytes);
+  period_peak_ = std::max(period_peak_, now() + bytes);  // demand, even if it is refused
+  check();
   tier.add_guest(bytes);
   void* pointer = std::aligned_alloc(kAlign, (static_cast<std::size_t>(bytes) / kAlign + 1) * kAlign);
   if (pointer == nullptr) {
@@ -27,7 +39,7 @@ void* NonModelMemory::allocate(std::int64_t bytes, Tier& tier) {
   }
   workspaces_[pointer] = bytes;
   workspace_bytes_ += bytes;
-  peak_ = std::max(peak_, workspace_bytes_ + noted_);
+  saw(now());
   return pointer;
 }
 
@@ -45,7 +57,7 @@ void NonModelMemory::free(void* pointer, Tier& tier) {
 void NonModelMemory::note(std::int64_t bytes) {
   if (bytes < 0) fail(GEMINI_ERR_ARGUMENT, "non_model_bytes is {}, must be >= 0", bytes);
   noted_ = bytes;
-  peak_ = std::max(peak_, workspace_bytes_ + noted_);
+  saw(now());
 }
 
 }  // namespace gemini

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 
 #include "memory/tier.hpp"
@@ -11,17 +12,24 @@ namespace gemini {
 class NonModelMemory {
  public:
   ~NonModelMemory();
-  void* allocate(std::int64_t bytes, Tier& tier);
+  // check throws what else speaks against it.
+  void* allocate(std::int64_t bytes, Tier& tier, const std::function<void()>& check);
   void free(void* pointer, Tier& tier);
   void note(std::int64_t bytes);
+  [[nodiscard]] std::int64_t now() const { return workspace_bytes_ + noted_; }
   [[nodiscard]] std::int64_t peak() const { return peak_; }
-  void reset_peak() { peak_ = workspace_bytes_ + noted_; }
+  // The most since the last call, refused workspaces included: they are demand of the next iteration.
+  std::int64_t take_peak();
+  void reset_peak() { peak_ = now(); }
 
  private:
+  void saw(std::int64_t bytes);
+
   std::map<void*, std::int64_t> workspaces_;
   std::int64_t workspace_bytes_ = 0;
   std::int64_t noted_ = 0;
   std::int64_t peak_ = 0;
+  std::int64_t period_peak_ = 0;
 };
 
 }  // namespace gemini

@@ -1,17 +1,18 @@
 #include "training/operations.hpp"
 
-#include "placement/policy.hpp"
-
 namespace gemini {
 namespace {
 
 // Where pointers of parameters without elements point.
 alignas(256) std::byte nothing[256];
 
-constexpr const char* kOperation = "the chunks of this operation";
+using Kind = TraceEvent::Kind;
 
-ChunkView view_of(const Chunk& chunk) {
-  return {chunk.index, chunk.gathered, chunk.leases > 0, chunk.spec.resident};
+// An inference pass longer than this is forgotten.
+constexpr int kLongestPass = 1 << 16;
+
+gemini_phase_t youngest_phase(const Parameter& p) {
+  return static_cast<gemini_phase_t>(p.leases.back());
 }
 
 }  // namespace
@@ -25,6 +26,21 @@ void move_tensor(Chunk& chunk, Parameter& p, TensorState to) {
   p.state = to;
 }
 
+Operations::Operations(ChunkStore& store, Registry& registry, Gradients& gradients,
+                       MicroBatches& micro_batches, Residency& residency, NonModelMemory& non_model)
+    : store_(store),
+      registry_(registry),
+      gradients_(gradients),
+      micro_batches_(micro_batches),
+      residency_(residency),
+      non_model_(non_model) {
+  gradients_.set_make_room([this](std::int64_t bytes) { residency_.make_room(bytes); });
+  gradients_.set_watch([this](int chunk, bool opened) {
+    if (store_[chunk].spec.resident) return;
+    opened ? training_order_.opened(chunk) : training_order_.closed(chunk);
+  });
+}
+
 // Parameters and chunks of a call, each once and in order of first appearance.
 void Operations::collect(Parameter* const* params, std::int64_t count) {
   if (count < 0) fail(GEMINI_ERR_ARGUMENT, "count is {}, must be >= 0", count);
@@ -32,6 +48,7 @@ void Operations::collect(Parameter* const* params, std::int64_t count) {
   ++operation_;
   named_.clear();
   chunks_.clear();
+  residents_.clear();
   for (std::int64_t i = 0; i < count; ++i) {
     Parameter* p = params[i];
     if (p == nullptr) fail(GEMINI_ERR_ARGUMENT, "params[{}] is NULL", i);
@@ -42,67 +59,79 @@ void Operations::collect(Parameter* const* params, std::int64_t count) {
     named_.push_back(p);
     if (p->chunk < 0 || store_[p->chunk].seen_in == operation_) continue;
     store_[p->chunk].seen_in = operation_;
-    chunks_.push_back(p->chunk);
+    (p->resident ? residents_ : chunks_).push_back(p->chunk);
   }
 }
 
 void Operations::pre_op(Parameter* const* params, std::int64_t count, std::int64_t accumulate) {
   collect(params, count);
   const gemini_phase_t phase = micro_batches_.phase();
-  const bool may_begin = phase == GEMINI_FORWARD || phase == GEMINI_BACKWARD;
   if (phase == GEMINI_FORWARD) micro_batches_.check_forward(accumulate);
-  std::vector<ChunkView> needed;
-  for (const int chunk : chunks_) needed.push_back(view_of(store_[chunk]));
-  std::vector<int> to_gather;
-  for (const Action& action : StaticPolicy::before_operation(needed)) to_gather.push_back(action.chunk);
-
-  const std::int64_t bytes = room_for(to_gather);
-  if (phase == GEMINI_FORWARD && micro_batches_.forward_ends_one()) {
-    store_.tier().require(bytes, kOperation, gradients_.buffer_bytes());
-    end_micro_batch();
-  } else {
-    store_.tier().require(bytes, kOperation, gradients_.in_flight_bytes());
-  }
-  make_room(bytes);
+  const bool ends_one = phase == GEMINI_FORWARD && micro_batches_.forward_ends_one();
+  if (!chunks_.empty() || ends_one) begin_event(phase, ends_one);
+  const bool may_begin = phase == GEMINI_FORWARD || phase == GEMINI_BACKWARD;
   if (may_begin && micro_batches_.idle()) gradients_.drop_held();
-  store_.gather(to_gather);
+  for (const int chunk : residents_) store_.await(store_[chunk]);
   if (phase == GEMINI_FORWARD) micro_batches_.forward();
   if (phase == GEMINI_BACKWARD) micro_batches_.backward();
   for (Parameter* p : named_) lease(*p, phase);
+  order_of(phase).returns();
 }
 
-void Operations::post_op(Parameter* const* params, std::int64_t count) {
+void Operations::begin_event(gemini_phase_t phase, bool ends_one) {
+  const Need need{&chunks_, gradient_bytes()};
+  const Moment moment = order_of(phase).look(Kind::begin, phase, chunks_);
+  if (phase != GEMINI_INFERENCE) residency_.require_share(moment);
+  residency_.require(need, ends_one);
+  if (ends_one) end_micro_batch();
+  OperationOrder& order = order_of(phase);
+  const bool inference = phase == GEMINI_INFERENCE;
+  inference ? begin_inference() : end_inference();
+  residency_.plan(need, moment);
+  order.advance(Kind::begin, phase, chunks_, non_model_.take_peak());
+  residency_.begin(need, inference);
+}
+
+void Operations::post_op(Parameter* const* params, std::int64_t count, std::int64_t accumulate) {
   collect(params, count);
   for (const Parameter* p : named_)
     if (p->leases.empty())
       fail(GEMINI_ERR_STATE, "parameter \"{}\" is not leased; gemini_pre_op first", p->name);
-  for (const int chunk : chunks_) store_.check_unwritten(store_[chunk]);
+  for (const auto* chunks : {&chunks_, &residents_})
+    for (const int chunk : *chunks) store_.check_unwritten(store_[chunk]);
+  const gemini_phase_t phase = named_.empty() ? micro_batches_.phase() : youngest_phase(*named_.front());
+  const Moment moment = order_of(phase).look(Kind::end, phase, chunks_);
+  if (!chunks_.empty()) order_of(phase).advance(Kind::end, phase, chunks_, non_model_.take_peak());
   for (Parameter* p : named_) end_lease(*p);
-  std::vector<ChunkView> used;
-  for (const int chunk : chunks_) {
-    gradients_.reduce_if_due(store_[chunk]);
-    used.push_back(view_of(store_[chunk]));
-  }
-  for (const Action& action : StaticPolicy::after_operation(used)) store_.release(action.chunk);
+  for (const int chunk : chunks_) gradients_.reduce_if_due(store_[chunk], micro_batches_.is_last(accumulate));
+  if (!chunks_.empty()) residency_.end(chunks_, moment);
+  order_of(phase).returns();
 }
 
-// What the operation will ask of the budget.
-std::int64_t Operations::room_for(const std::vector<int>& to_gather) {
+// A pass has no end that anyone tells us: it ends where its first operation comes again.
+void Operations::begin_inference() {
+  training_order_.keep_memory(non_model_.take_peak());
+  if (inference_order_.events() > kLongestPass) inference_order_.restart();
+  if (!inference_order_.at_start() && chunks_ == first_of_inference_) end_inference();
+  if (inference_order_.at_start()) first_of_inference_ = chunks_;
+}
+
+void Operations::end_inference() {
+  if (inference_order_.at_start()) return;
+  const std::vector<std::int64_t> unmeasured(inference_order_.seen(0).size());
+  inference_order_.learn(unmeasured, static_cast<int>(store_.chunks().size()));
+}
+
+// What the operation will ask of compute memory for gradients.
+std::int64_t Operations::gradient_bytes() {
   std::int64_t bytes = 0;
-  for (const int chunk : to_gather) bytes += Tier::rounded(store_.slot_bytes(store_[chunk]));
   for (const Parameter* p : named_) {
-    if (!opens_gradient(*p) || store_[p->chunk].opened_in == operation_) continue;
+    if (!opens_gradient(*p) || p->resident || store_[p->chunk].opened_in == operation_) continue;
     Chunk& chunk = store_[p->chunk];
     chunk.opened_in = operation_;
-    bytes += Tier::rounded(gradients_.bytes_to_open(chunk));
+    bytes += gradients_.bytes_to_open(chunk);
   }
   return bytes;
-}
-
-// Reductions in flight hold buffers; waiting for them sends nothing.
-void Operations::make_room(std::int64_t bytes) {
-  while (!store_.tier().fits_here(bytes) && gradients_.wait_oldest()) {
-  }
 }
 
 void Operations::lease(Parameter& p, gemini_phase_t phase) {
@@ -113,7 +142,7 @@ void Operations::lease(Parameter& p, gemini_phase_t phase) {
     return;
   }
   Chunk& chunk = store_[p.chunk];
-  ++chunk.leases;
+  ++chunk.status->leases;
   move_tensor(chunk, p, TensorState::compute);
   if (!opens_gradient(p)) return;
   gradients_.open(chunk);
@@ -121,18 +150,18 @@ void Operations::lease(Parameter& p, gemini_phase_t phase) {
 }
 
 void Operations::end_lease(Parameter& p) {
-  const auto phase = static_cast<gemini_phase_t>(p.leases.back());
+  const gemini_phase_t phase = youngest_phase(p);
   p.leases.pop_back();
   --leases_;
   if (p.trained() && phase == GEMINI_FORWARD) gradients_.forward_ended(p);
   if (p.trained() && phase == GEMINI_BACKWARD) gradients_.backward_ended(p);
   if (p.chunk < 0) return;
-  --store_[p.chunk].leases;
+  --store_[p.chunk].status->leases;
   if (p.leases.empty()) move_tensor(store_[p.chunk], p, resting_state(p));
 }
 
 TensorState Operations::resting_state(const Parameter& p) const {
-  if (!store_[p.chunk].gradient_open || !p.grad_touched) return TensorState::hold;
+  if (!store_[p.chunk].status->gradient_open || !p.grad_touched) return TensorState::hold;
   return gradients_.blocks(p) ? TensorState::hold_after_bwd : TensorState::ready_for_reduce;
 }
 
@@ -163,7 +192,7 @@ std::byte* Operations::gradient(Parameter& p, std::int32_t* accumulate) {
   return nothing;
 }
 
-void Operations::grad_ready(Parameter& p) {
+void Operations::grad_ready(Parameter& p, std::int64_t accumulate) {
   if (!p.trained())
     fail(GEMINI_ERR_ARGUMENT, "parameter \"{}\" is {}: it has no gradient", p.name,
          p.ignored ? "IGNORED" : "FROZEN");
@@ -174,7 +203,7 @@ void Operations::grad_ready(Parameter& p) {
   if (p.chunk < 0) return;
   Chunk& chunk = store_[p.chunk];
   if (p.state == TensorState::hold_after_bwd) move_tensor(chunk, p, TensorState::ready_for_reduce);
-  gradients_.reduce_if_due(chunk);
+  gradients_.reduce_if_due(chunk, micro_batches_.is_last(accumulate));
 }
 
 void Operations::end_micro_batch() {
@@ -182,7 +211,7 @@ void Operations::end_micro_batch() {
     if (p.backward_leases > 0)
       fail(GEMINI_ERR_STATE,
            "a FORWARD operation would end the micro-batch while \"{}\" is leased in BACKWARD", p.name);
-  gradients_.finish_micro_batch();
+  gradients_.finish_micro_batch(false);
   micro_batches_.finish_one();
 }
 

@@ -5,47 +5,62 @@
 #include <cstdint>
 
 #include "chunks/chunk_store.hpp"
+#include "chunks/shard_windows.hpp"
 #include "training/registry.hpp"
 
 namespace gemini {
 
-// A run of one parameter's elements in this rank's shard of its chunk.
+// A run of one parameter's elements in this rank's shard of its chunk, as a window shows it.
 struct OwnedPiece {
   Parameter& parameter;
-  Chunk& chunk;
+  const ShardWindow& window;
   std::int64_t first_elem, count_elems, offset;  // offset: in the shard, elements
 
-  [[nodiscard]] std::byte* compute() const { return chunk.shard.data() + offset * size_of(chunk.spec.dtype); }
-  [[nodiscard]] std::byte* master() const {
-    return chunk.master_data() + offset * size_of(chunk.master_dtype());
+  [[nodiscard]] const Chunk& chunk() const { return *window.chunk; }
+  // NULL where the pass does not touch the array or the shard has none.
+  [[nodiscard]] std::byte* at(Item item) const {
+    std::byte* data = window.at[static_cast<std::size_t>(item)];
+    return data == nullptr ? nullptr : data + (offset - window.first) * size_of(chunk().dtype_of(item));
   }
-  [[nodiscard]] std::byte* grad_sum() const {
-    return chunk.grad_sum.data() + offset * size_of(wide(chunk.spec.dtype));
-  }
-  // NULL where the optimizer has fewer.
-  [[nodiscard]] std::byte* state(std::size_t which) const {
-    return which < chunk.states.size() ? chunk.states[which].data() + offset * size_of(wide(chunk.spec.dtype))
-                                       : nullptr;
-  }
+  [[nodiscard]] std::byte* master() const { return at(chunk().master_item()); }
 };
 
-// visit(OwnedPiece) for every run in this rank's shard of the chunk, in order.
+// The shards of a context and how they are passed over.
+struct Shards {
+  Registry& registry;
+  ChunkStore& store;
+  const Staging& staging;
+};
+
+// visit(OwnedPiece) for every run in the window, in order.
 template <class Visit>
-void for_each_piece(Registry& registry, Chunk& chunk, Visit&& visit) {
-  for (const ShardPiece& piece : chunk.pieces)
-    visit(OwnedPiece{registry[piece.tensor], chunk, piece.first_elem, piece.count_elems,
-                     piece.offset_in_shard});
+void for_each_piece(Registry& registry, const ShardWindow& window, Visit&& visit) {
+  for (const ShardPiece& piece : window.chunk->pieces) {
+    const std::int64_t begin = std::max(piece.offset_in_shard, window.first);
+    const std::int64_t end = std::min(piece.offset_in_shard + piece.count_elems, window.first + window.count);
+    if (begin < end)
+      visit(OwnedPiece{registry[piece.tensor], window, piece.first_elem + begin - piece.offset_in_shard,
+                       end - begin, begin});
+  }
+}
+
+// The same for all chunks that wanted(chunk) wants; reads and writes: what the visit does with the arrays.
+template <class Wanted, class Visit>
+void for_each_piece(const Shards& shards, Items reads, Items writes, Wanted&& wanted, Visit&& visit) {
+  ShardPass pass(shards.store.tiers(), shards.staging, reads, writes);
+  for (Chunk& chunk : shards.store.chunks())
+    if (wanted(chunk)) pass.add(chunk);
+  for (ShardWindow window; pass.next(window);) for_each_piece(shards.registry, window, visit);
 }
 
 // visit(piece) for every piece of a trained parameter whose chunk holds a gradient.
 template <class Visit>
-void for_each_gradient(Registry& registry, ChunkStore& store, Visit&& visit) {
-  for (Chunk& chunk : store.chunks()) {
-    if (!chunk.grad_held) continue;
-    for_each_piece(registry, chunk, [&](const OwnedPiece& piece) {
-      if (piece.parameter.trained()) visit(piece);
-    });
-  }
+void for_each_gradient(const Shards& shards, Items reads, Items writes, Visit&& visit) {
+  for_each_piece(
+      shards, reads, writes, [](const Chunk& chunk) { return chunk.grad_held; },
+      [&](const OwnedPiece& piece) {
+        if (piece.parameter.trained()) visit(piece);
+      });
 }
 
 }  // namespace gemini

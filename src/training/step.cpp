@@ -30,24 +30,24 @@ struct LocalGradients {
 };
 
 void look_at(const OwnedPiece& piece, bool infinity_norm, LocalGradients& seen) {
-  const DType type = wide(piece.chunk.spec.dtype);
+  const DType type = wide(piece.chunk().spec.dtype);
+  const std::byte* sum = piece.at(Item::grad_sum);
   ExactSum squares;
-  kernels::add_squares(type, piece.grad_sum(), piece.count_elems, squares);
+  kernels::add_squares(type, sum, piece.count_elems, squares);
   // A square may overflow where the value does not.
-  if (!squares.finite())
-    seen.finite = seen.finite && kernels::all_finite(type, piece.grad_sum(), piece.count_elems);
+  if (!squares.finite()) seen.finite = seen.finite && kernels::all_finite(type, sum, piece.count_elems);
   seen.squares.add(squares);
-  if (infinity_norm)
-    seen.maximum = std::max(seen.maximum, kernels::max_abs(type, piece.grad_sum(), piece.count_elems));
+  if (infinity_norm) seen.maximum = std::max(seen.maximum, kernels::max_abs(type, sum, piece.count_elems));
 }
 
 // The 2-norm where squares overflow (F64 alone can): of the gradients times a power of two. All ranks call.
-double scaled_norm(Ranks& ranks, Registry& registry, ChunkStore& store) {
+double scaled_norm(Ranks& ranks, const Shards& shards) {
   constexpr double kDown = 0x1p-540;
   std::vector<ExactSum> sums(1);
-  for_each_gradient(registry, store, [&](const OwnedPiece& piece) {
-    const DType type = wide(piece.chunk.spec.dtype);
-    std::vector<std::byte> scaled(piece.grad_sum(), piece.grad_sum() + piece.count_elems * size_of(type));
+  for_each_gradient(shards, set_of(Item::grad_sum), 0, [&](const OwnedPiece& piece) {
+    const DType type = wide(piece.chunk().spec.dtype);
+    const std::byte* sum = piece.at(Item::grad_sum);
+    std::vector<std::byte> scaled(sum, sum + piece.count_elems * size_of(type));
     kernels::scale(type, scaled.data(), piece.count_elems, kDown);
     kernels::add_squares(type, scaled.data(), piece.count_elems, sums[0]);
   });
@@ -66,16 +66,18 @@ std::vector<std::int64_t> produced_bits(const Registry& registry) {
 
 }  // namespace
 
-StepVerdict exchange_step(Ranks& ranks, Registry& registry, ChunkStore& store, bool infinity_norm,
-                          double scale) {
+StepVerdict exchange_step(Ranks& ranks, const Shards& shards, bool infinity_norm, double scale,
+                          Words& peaks) {
   LocalGradients mine;
-  for_each_gradient(registry, store, [&](const OwnedPiece& piece) { look_at(piece, infinity_norm, mine); });
+  for_each_gradient(shards, set_of(Item::grad_sum), 0,
+                    [&](const OwnedPiece& piece) { look_at(piece, infinity_norm, mine); });
   mine.squares.normalise();
 
   StepExchange exchange;
   exchange.maxima = {mine.finite ? 0 : 1, ordered_bits(mine.maximum)};
+  exchange.maxima.insert(exchange.maxima.end(), peaks.begin(), peaks.end());
   exchange.sums.assign(mine.squares.limbs().begin(), mine.squares.limbs().end());
-  exchange.unions = produced_bits(registry);
+  exchange.unions = produced_bits(shards.registry);
   exchange.run(ranks.queue(), ranks.agreement().comm(), ranks.topology().ranks);
 
   StepVerdict verdict;
@@ -83,9 +85,10 @@ StepVerdict exchange_step(Ranks& ranks, Registry& registry, ChunkStore& store, b
   ExactSum squares;
   std::copy(exchange.sums.begin(), exchange.sums.end(), squares.limbs().begin());
   double norm = infinity_norm ? from_ordered_bits(exchange.maxima[1]) : std::sqrt(squares.value());
-  if (!infinity_norm && verdict.finite && !squares.finite()) norm = scaled_norm(ranks, registry, store);
+  if (!infinity_norm && verdict.finite && !squares.finite()) norm = scaled_norm(ranks, shards);
   verdict.grad_norm = norm / scale;
-  verdict.produced.resize(registry.all().size());
+  std::copy(exchange.maxima.begin() + 2, exchange.maxima.end(), peaks.begin());
+  verdict.produced.resize(shards.registry.all().size());
   for (std::size_t i = 0; i < verdict.produced.size(); ++i)
     verdict.produced[i] = (static_cast<std::uint64_t>(exchange.unions[i / 64]) >> (i % 64) & 1) != 0;
   return verdict;

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "chunks/chunk_store.hpp"
+#include "collectives/basic_operations.hpp"
 #include "collectives/ranks.hpp"
-#include "training/registry.hpp"
+#include "training/pieces.hpp"
 #include "training/settings.hpp"
 
 namespace gemini {
@@ -18,9 +18,9 @@ struct StepVerdict {
   std::vector<bool> produced;  // by parameter: some rank wrote a gradient
 };
 
-// Looks at the reduced gradients of this rank and exchanges. scale: the loss scale of these gradients.
-StepVerdict exchange_step(Ranks& ranks, Registry& registry, ChunkStore& store, bool infinity_norm,
-                          double scale);
+// Looks at the reduced gradients of this rank and exchanges. scale: the loss scale of these gradients. peaks:
+// each becomes the largest over ranks.
+StepVerdict exchange_step(Ranks& ranks, const Shards& shards, bool infinity_norm, double scale, Words& peaks);
 
 // Each sum over all ranks, some hundred to a message; all ranks call. what: for the words of a wait.
 void add_over_ranks(Ranks& ranks, std::vector<ExactSum>& sums, const char* what);
@@ -41,6 +41,6 @@ struct Update {
 };
 
 // Updates every parameter that has a gradient and counts its step; all ranks call.
-void apply_update(Ranks& ranks, Registry& registry, ChunkStore& store, const Update& update);
+void apply_update(Ranks& ranks, const Shards& shards, const Update& update);
 
 }  // namespace gemini

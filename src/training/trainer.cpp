@@ -2,52 +2,72 @@
 
 #include "kernels/kernels.hpp"
 #include "training/initialise.hpp"
+#include "training/rehome.hpp"
 #include "training/staged_piece.hpp"
 
 namespace gemini {
 namespace {
 
-LayoutRules layout_rules(const Options& options, int ranks) {
-  LayoutRules rules;
-  rules.ranks = ranks;
-  rules.chunk_elems = options.integer("chunk_elems");
-  rules.search_min_elems = options.integer("chunk_search_min_elems");
-  rules.search_max_elems = options.integer("chunk_search_max_elems");
-  return rules;
-}
-
-Layout layout_of(const Options& options, const Ranks& ranks, const Registry& registry) {
-  return make_layout(registry.tensors(), layout_rules(options, ranks.transport().ranks()));
-}
-
 ReductionRules reduction_rules(const Options& options, int ranks) {
   return {options.text("reduce_op") == "mean" ? static_cast<double>(ranks) : 1.0,
-          options.flag("async_reduce")};
+          options.flag("async_reduce"), options.text("accumulate_mode") == "local"};
+}
+
+Budget budget_of(const Options& options, const Tier& compute) {
+  const bool adapts = options.text("placement") != "static";
+  return {compute.limit(), adapts ? options.real("device_memory_fraction") : 1.0};
+}
+
+std::unique_ptr<Policy> make_policy(const Options& options, const std::vector<ChunkFacts>& facts,
+                                    const Budget& budget, const Rates* rates) {
+  PolicyRules rules;
+  rules.budget = budget;
+  rules.prefetch = options.text("prefetch") == "auto" ? -1 : static_cast<int>(options.integer("prefetch"));
+  rules.keep_share = 1 - options.real("shard_param_frac");
+  if (options.text("placement") == "static") return make_static_policy(facts, rules);
+  if (options.text("placement") == "planned") return make_planned_policy(facts, rules, rates);
+  return make_auto_policy(facts, rules);
 }
 
 }  // namespace
 
-void Trainer::check(const Options& options, const Ranks& ranks, const Registry& registry, const Tier& tier) {
+ModelPlan Trainer::plan(const Options& options, const Ranks& ranks, const Registry& registry,
+                        const Tiers& tiers) {
   for (const Parameter& p : registry.all())
     if (!p.ignored && p.initialiser.kind == Initialiser::Kind::none)
       fail(GEMINI_ERR_STATE, "parameter \"{}\" has no initialiser; call one of gemini_param_init_*", p.name);
-  const TrainingState state{options.flag("master_weights"), StepSettings(options).states};
-  const Layout layout = layout_of(options, ranks, registry);
-  tier.require(ChunkStore::bytes_needed(layout, state, ranks.transport().needs_slot()),
-               "the shards of this model");
+  ModelLimits limits;
+  limits.shard_ranks = ranks.transport().ranks();
+  limits.needs_slot = ranks.transport().needs_slot();
+  limits.compute_bytes = tiers.compute.limit();
+  limits.host_bytes = tiers.host.limit();
+  limits.files = tiers.files != nullptr;
+  return make_model_plan(options, registry, limits);
 }
 
-Trainer::Trainer(const Options& options, Ranks& ranks, Registry& registry, Tier& tier)
+Trainer::Trainer(const Options& options, Ranks& ranks, Registry& registry, ModelPlan plan, Tiers& tiers,
+                 NonModelMemory& non_model)
     : ranks_(ranks),
       registry_(registry),
+      tiers_(tiers),
+      non_model_(non_model),
       settings_(options),
       keep_masters_(options.flag("master_weights")),
-      store_(registry.tensors(), layout_of(options, ranks, registry), ranks.topology().rank, tier,
-             ranks.transport(), ranks.queue()),
+      adapts_(options.text("placement") != "static"),
+      budget_(budget_of(options, tiers.compute)),
+      fixed_bytes_(plan.fixed_bytes),
+      kept_place_(plan.kept),
+      keeps_gradients_(plan.kept_bytes > 0),
+      store_(registry.tensors(), plan.layout, ranks.topology().rank, tiers, ranks.transport(), ranks.queue(),
+             [&](int chunk, Item item) { return plan.home(chunk, item); }),
       gradients_(registry, store_, ranks.transport(), ranks.queue(), micro_batches_,
                  reduction_rules(options, ranks.topology().ranks)),
-      operations_(store_, registry, gradients_, micro_batches_),
+      residency_(store_, gradients_, budget_, ranks.transport().ranks()),
+      policy_(make_policy(options, residency_.facts(), budget_, &rates_)),
+      operations_(store_, registry, gradients_, micro_batches_, residency_, non_model),
       loss_scale_(make_loss_scale(options, registry.trains_f16())) {
+  if (plan.window_elems > 0) staging_ = Staging(tiers.host, plan.window_elems);
+  residency_.set_policy(policy_.get());
   for (Parameter& p : registry.all()) {
     const TensorPlace place = store_.layout().places[static_cast<std::size_t>(p.index)];
     p.chunk = place.chunk;
@@ -55,12 +75,17 @@ Trainer::Trainer(const Options& options, Ranks& ranks, Registry& registry, Tier&
     if (p.chunk >= 0) p.state = TensorState::hold;
   }
   for (Chunk& chunk : store_.chunks())
-    if (!chunk.spec.frozen) start_training(chunk);
+    if (!chunk.spec.frozen)
+      start_training(chunk, [&](int index, Item item) { return plan.home(index, item); });
 }
 
-void Trainer::start_training(Chunk& chunk) {
-  store_.add_training_state(chunk, training_state());
+void Trainer::start_training(Chunk& chunk, const HomeOf& home) {
+  store_.add_training_state(chunk, training_state(), home);
   if (chunk.spec.resident) gradients_.reserve(chunk);
+  if (keeps_gradients_)
+    chunk.kept = Stored(tiers_, kept_place_, chunk.spec.elems * size_of(wide(chunk.spec.dtype)),
+                        "the whole gradients of accumulate_mode = local");
+  residency_.facts_changed(chunk);
 }
 
 void Trainer::draw_initial_values() {
@@ -69,18 +94,18 @@ void Trainer::draw_initial_values() {
 
 void Trainer::spread_initial_values() {
   initialise_from_data(ranks_, registry_, store_);
-  store_.gather(resident_chunks());
-}
-
-std::vector<int> Trainer::resident_chunks() const {
-  std::vector<int> resident;
-  for (std::size_t c = 0; c < store_.layout().chunks.size(); ++c)
-    if (store_.layout().chunks[c].resident) resident.push_back(static_cast<int>(c));
-  return resident;
+  for (Chunk& chunk : store_.chunks())
+    if (chunk.spec.resident) store_.fetch(chunk);
 }
 
 void Trainer::refresh_resident() {
-  store_.refresh(resident_chunks());
+  for (Chunk& chunk : store_.chunks())
+    if (chunk.spec.resident) store_.refresh(chunk);
+}
+
+void Trainer::values_changed() {
+  residency_.drop_copies(false);
+  refresh_resident();
 }
 
 void Trainer::check_step() const {
@@ -91,10 +116,12 @@ void Trainer::check_step() const {
 }
 
 gemini_step_info_t Trainer::step(double lr) {
-  if (micro_batches_.forward_ends_one()) gradients_.finish_micro_batch();
+  operations_.end_inference();
+  operations_.end_last_micro_batch();
   gradients_.wait_all();
   const double scale = loss_scale_.value();
-  const StepVerdict verdict = exchange_step(ranks_, registry_, store_, settings_.infinity_norm, scale);
+  Words peaks = operations_.order().seen(non_model_.take_peak());
+  const StepVerdict verdict = exchange_step(ranks_, shards(), settings_.infinity_norm, scale, peaks);
   const bool skipped = !verdict.finite && settings_.skip_nonfinite;
   loss_scale_.update(!verdict.finite, settings_.scale_rules);
   settings_.hyper.lr = lr;
@@ -103,10 +130,11 @@ gemini_step_info_t Trainer::step(double lr) {
   if (!skipped) {
     const double factor = clip_factor(verdict.grad_norm, settings_.max_grad_norm) / scale;
     const Update update{settings_, verdict, factor, custom_update_};
+    if (settings_.kind != UpdateKind::none) residency_.drop_copies(true);  // nobody reads what changes now
     if (settings_.kind == UpdateKind::custom)  // the caller's function may fail on one rank alone
-      ranks_.agreement().act_and_agree(Call::step, [&] { apply_update(ranks_, registry_, store_, update); });
+      ranks_.agreement().act_and_agree(Call::step, [&] { apply_update(ranks_, shards(), update); });
     else
-      apply_update(ranks_, registry_, store_, update);
+      apply_update(ranks_, shards(), update);
     for (const bool produced : verdict.produced) info.params_updated += produced ? 1 : 0;
     if (settings_.kind != UpdateKind::none) refresh_resident();
   }
@@ -114,6 +142,7 @@ gemini_step_info_t Trainer::step(double lr) {
   for (Parameter& p : registry_.all()) p.grad_produced = false;
   micro_batches_.restart();
   ++(skipped ? skipped_ : steps_);
+  learn_order(peaks);
 
   info.step = steps_;
   info.skipped = skipped ? 1 : 0;
@@ -126,36 +155,59 @@ gemini_step_info_t Trainer::step(double lr) {
 void Trainer::discard() {
   gradients_.drop();
   micro_batches_.restart();
+  operations_.order().restart();
 }
 
 void Trainer::finish_open_gradients() {
-  if (micro_batches_.forward_ends_one()) gradients_.reduce_open();
+  if (micro_batches_.forward_ends_one()) gradients_.reduce_open(true);
   gradients_.wait_all();
 }
 
 void Trainer::read(Parameter& p, ValueKind kind, DType as, std::byte* to, int root) {
   if (kind == ValueKind::gradient) finish_open_gradients();
   if (p.chunk < 0) return;
-  read_values(ranks_, store_[p.chunk], p, kind, unscaling(), as, to, root);
+  read_values(ranks_, tiers_, store_[p.chunk], p, kind, unscaling(), as, to, root);
 }
 
 void Trainer::write(Parameter& p, DType type, const std::byte* from, int root) {
   if (p.chunk < 0) return;
-  write_values(ranks_, store_[p.chunk], p, type, from, root);
-  if (store_[p.chunk].spec.resident) store_.refresh({p.chunk});
+  Chunk& chunk = store_[p.chunk];
+  if (chunk.spec.resident)
+    store_.await(chunk);
+  else if (chunk.status->present())
+    store_.release(chunk);
+  write_values(ranks_, tiers_, chunk, p, type, from, root);
+  if (chunk.spec.resident) store_.refresh(chunk);
 }
 
 void Trainer::visit_shards(gemini_shard_fn fn, void* user) {
   finish_open_gradients();
-  for (Chunk& chunk : store_.chunks())
-    for_each_piece(registry_, chunk, [&](const OwnedPiece& piece) {
-      visit_piece(piece, gradients_.holds(piece.parameter), unscaling(), fn, user);
-    });
+  residency_.drop_copies(false);
+  constexpr Items kShown = kValues | kStates | set_of(Item::grad_sum);
+  for_each_piece(
+      shards(), kShown, kValues | kStates, [](const Chunk&) { return true; },
+      [&](const OwnedPiece& piece) {
+        visit_piece(piece, gradients_.holds(piece.parameter), unscaling(), fn, user);
+      });
+}
+
+// The next iteration is decided from what the ranks agreed to have seen.
+void Trainer::learn_order(const Words& peaks) {
+  OperationOrder& order = operations_.order();
+  if (!order.learn(peaks, static_cast<int>(store_.chunks().size()))) return;
+  if (adapts_) {
+    const Forecast forecast(order.trace(), residency_.facts(), budget_);
+    rehome(store_, residency_, room_at_rest(forecast, order.trace().size()), fixed_bytes_);
+  }
+  policy_->learn(order.trace());
 }
 
 void Trainer::reset_counters() {
   store_.reset_counters();
   gradients_.reset_counters();
+  residency_.reset_counters();
+  operations_.order().reset_changes();
+  tiers_.moved_bytes = 0;
   steps_at_reset_ = steps_;
   skipped_ = 0;
 }

@@ -17,11 +17,44 @@ void Trainer::check_gradient_held(const Parameter& p) const {
          p.ignored ? "IGNORED" : "FROZEN");
   if (p.chunk < 0) return;
   const Chunk& chunk = store_[p.chunk];
-  const bool open =
-      chunk.spec.resident ? micro_batches_.forward_ends_one() : chunk.gradient_open && p.grad_touched;
+  const bool open = chunk.spec.resident
+                        ? micro_batches_.forward_ends_one()
+                        : (chunk.status->gradient_open || chunk.moved_gradient) && p.grad_touched;
   if (!gradients_.holds(p) && !open)
     fail(GEMINI_ERR_STATE,
          "no gradient of \"{}\" is held; ask between its BACKWARD operation and gemini_step", p.name);
+}
+
+// Arrays that come after commit go as near as there is room, the same on all ranks. Throws if there is none,
+// or if this rank's workspaces are in the way.
+std::vector<Place> Trainer::places_for(std::int64_t arrays, std::int64_t bytes) const {
+  const std::int64_t size = Tier::rounded(bytes);
+  std::int64_t compute = 0;
+  Rooms below = residency_.rooms_below();
+  std::vector<Place> places;
+  for (std::int64_t i = 0; i < arrays; ++i) {
+    Place place = Place::compute;
+    if (tiers_.compute.fits(compute + size))
+      compute += size;
+    else if (!put_below(below, size, place))
+      tiers_.compute.require(compute + size, "gradient and optimizer state");
+    places.push_back(place);
+  }
+  tiers_.compute.require(compute, "gradient and optimizer state");
+  return places;
+}
+
+namespace {
+
+// Hands out places one after the other.
+HomeOf in_turn(std::vector<Place> places) {
+  return [places = std::move(places), next = std::size_t{0}](int, Item) mutable { return places[next++]; };
+}
+
+}  // namespace
+
+std::int64_t Trainer::arrays_of(const Chunk& chunk) const {
+  return 1 + settings_.states + (keep_masters_ && is_16bit(chunk.spec.dtype) ? 1 : 0);
 }
 
 void Trainer::check_apply(const Parameter& p, const ParamOption& option) const {
@@ -30,9 +63,7 @@ void Trainer::check_apply(const Parameter& p, const ParamOption& option) const {
     fail(GEMINI_ERR_STATE, "grad_dtype of \"{}\" is fixed at gemini_commit", p.name);
   if (option.key != ParamOption::Key::frozen || option.number != 0 || !p.frozen || p.chunk < 0) return;
   const Chunk& chunk = store_[p.chunk];
-  if (!chunk.trained())
-    store_.tier().require(ChunkStore::training_bytes(chunk.spec, training_state()),
-                          "gradient and optimizer state");
+  if (!chunk.trained()) static_cast<void>(places_for(arrays_of(chunk), chunk.sum_bytes()));
 }
 
 void Trainer::apply(Parameter& p, const ParamOption& option, const Options& options) {
@@ -43,12 +74,18 @@ void Trainer::apply(Parameter& p, const ParamOption& option, const Options& opti
   if (p.dtype == DType::f16 && !loss_scale_.is_dynamic()) loss_scale_ = make_loss_scale(options, true);
   if (p.chunk < 0) return;
   Chunk& chunk = store_[p.chunk];
-  if (!chunk.trained()) start_training(chunk);
-  for_each_piece(registry_, chunk, [&](const OwnedPiece& piece) {
-    if (&piece.parameter != &p) return;
-    for (std::size_t s = 0; s < chunk.states.size(); ++s)
-      kernels::fill(wide(chunk.spec.dtype), piece.state(s), piece.count_elems, 0.0);
-  });
+  if (!chunk.trained()) {
+    start_training(chunk, in_turn(places_for(arrays_of(chunk), chunk.sum_bytes())));
+    return;
+  }
+  for_each_piece(
+      shards(), kStates, kStates, [&](const Chunk& other) { return other.index == chunk.index; },
+      [&](const OwnedPiece& piece) {
+        if (&piece.parameter != &p) return;
+        for (const Item state : {Item::state1, Item::state2})
+          if (piece.at(state) != nullptr)
+            kernels::fill(wide(chunk.spec.dtype), piece.at(state), piece.count_elems, 0.0);
+      });
 }
 
 void Trainer::check_change(const Options& options) const {
@@ -57,15 +94,15 @@ void Trainer::check_change(const Options& options) const {
   if (more <= 0) return;
   std::int64_t bytes = 0;
   for (const Chunk& chunk : store_.chunks())
-    if (chunk.trained())
-      bytes += more * Tier::rounded(chunk.spec.shard_elems * size_of(wide(chunk.spec.dtype)));
-  store_.tier().require(bytes, "optimizer state");
+    if (chunk.trained()) bytes += more * Tier::rounded(chunk.sum_bytes());
+  tiers_.compute.require(bytes, "optimizer state");
 }
 
 void Trainer::change_settings(const Options& options, const std::string& key) {
   settings_ = StepSettings(options);
   for (Chunk& chunk : store_.chunks())
-    if (chunk.trained()) store_.set_state_count(chunk, settings_.states);
+    if (chunk.trained())
+      store_.set_state_count(chunk, settings_.states, [](int, Item) { return Place::compute; });
   if (key == "loss_scale" || key == "initial_scale")
     loss_scale_ = make_loss_scale(options, registry_.trains_f16());
   loss_scale_.apply(settings_.scale_rules);

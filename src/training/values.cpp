@@ -29,12 +29,12 @@ void for_each_run(const Chunk& chunk, const Parameter& p, Visit&& visit) {
   }
 }
 
-std::shared_ptr<Staging> staging(std::int64_t count, DType type) {
-  return std::make_shared<Staging>(static_cast<std::size_t>(count * size_of(type)));
+std::shared_ptr<Bytes> staging(std::int64_t count, DType type) {
+  return std::make_shared<Bytes>(static_cast<std::size_t>(count * size_of(type)));
 }
 
 // Moves the run's values from rank `from` to rank `to` (-1: all) through staging.
-void move(Ranks& ranks, const std::shared_ptr<Staging>& values, DType type, int from, int to) {
+void move(Ranks& ranks, const std::shared_ptr<Bytes>& values, DType type, int from, int to) {
   const int me = ranks.topology().rank;
   const int count = static_cast<int>(values->size()) / static_cast<int>(size_of(type));
   MPI_Comm comm = ranks.agreement().comm();
@@ -49,34 +49,33 @@ void move(Ranks& ranks, const std::shared_ptr<Staging>& values, DType type, int 
         std::make_unique<Message>(Message::Way::receive, comm, mpi_type(type), values, count, from), kWhat);
 }
 
-void load_run(const Chunk& chunk, const Run& run, ValueKind kind, double factor, DType as, Staging& to) {
-  if (kind == ValueKind::master) {
-    kernels::convert(chunk.master_dtype(), chunk.master_data() + run.offset * size_of(chunk.master_dtype()),
-                     as, to.data(), run.count);
-    return;
-  }
-  const DType type = wide(chunk.spec.dtype);
-  const std::byte* sum = chunk.grad_sum.data() + run.offset * size_of(type);
-  Staging scaled(sum, sum + run.count * size_of(type));
-  if (factor != 1.0) kernels::scale(type, scaled.data(), run.count, factor);
-  kernels::convert(type, scaled.data(), as, to.data(), run.count);
+void load_run(Tiers& tiers, const Chunk& chunk, const Run& run, ValueKind kind, double factor, DType as,
+              Bytes& to) {
+  const Item item = kind == ValueKind::master ? chunk.master_item() : Item::grad_sum;
+  const DType type = chunk.dtype_of(item);
+  const std::int64_t size = size_of(type);
+  Bytes values(static_cast<std::size_t>(run.count * size));
+  chunk.item(item).load(tiers, run.offset * size, run.count * size, values.data());
+  if (factor != 1.0) kernels::scale(type, values.data(), run.count, factor);
+  kernels::convert(type, values.data(), as, to.data(), run.count);
 }
 
 }  // namespace
 
-void read_values(Ranks& ranks, const Chunk& chunk, const Parameter& p, ValueKind kind, double factor,
-                 DType as, std::byte* to, int root) {
+void read_values(Ranks& ranks, Tiers& tiers, const Chunk& chunk, const Parameter& p, ValueKind kind,
+                 double factor, DType as, std::byte* to, int root) {
   const int me = ranks.topology().rank;
   for_each_run(chunk, p, [&](const Run& run) {
     auto values = staging(run.count, as);
-    if (me == run.owner) load_run(chunk, run, kind, factor, as, *values);
+    if (me == run.owner)
+      load_run(tiers, chunk, run, kind, kind == ValueKind::master ? 1.0 : factor, as, *values);
     move(ranks, values, as, run.owner, root);
     if (root < 0 || root == me) std::copy(values->begin(), values->end(), to + run.first_elem * size_of(as));
   });
 }
 
-void write_values(Ranks& ranks, Chunk& chunk, const Parameter& p, DType type, const std::byte* from,
-                  int root) {
+void write_values(Ranks& ranks, Tiers& tiers, Chunk& chunk, const Parameter& p, DType type,
+                  const std::byte* from, int root) {
   const int me = ranks.topology().rank;
   for_each_run(chunk, p, [&](const Run& run) {
     const std::byte* values = root < 0 || root == me ? from + run.first_elem * size_of(type) : nullptr;
@@ -84,20 +83,24 @@ void write_values(Ranks& ranks, Chunk& chunk, const Parameter& p, DType type, co
       auto travelling = staging(run.count, type);
       if (root == me) std::copy_n(values, run.count * size_of(type), travelling->begin());
       move(ranks, travelling, type, root, run.owner);
-      if (me == run.owner) store_values(chunk, run.offset, run.count, type, travelling->data());
+      if (me == run.owner) store_values(tiers, chunk, run.offset, run.count, type, travelling->data());
     } else if (me == run.owner) {
-      store_values(chunk, run.offset, run.count, type, values);
+      store_values(tiers, chunk, run.offset, run.count, type, values);
     }
   });
 }
 
-void store_values(Chunk& chunk, std::int64_t offset, std::int64_t count, DType type, const std::byte* from) {
-  const DType master = chunk.master_dtype();
-  std::byte* to = chunk.master_data() + offset * size_of(master);
-  kernels::convert(type, from, master, to, count);
-  if (chunk.master)
-    kernels::convert(master, to, chunk.spec.dtype, chunk.shard.data() + offset * size_of(chunk.spec.dtype),
-                     count);
+void store_values(Tiers& tiers, Chunk& chunk, std::int64_t offset, std::int64_t count, DType type,
+                  const std::byte* from) {
+  const auto put = [&](Item item, DType given, const std::byte* values) {
+    const DType kept = chunk.dtype_of(item);
+    Bytes converted(static_cast<std::size_t>(count * size_of(kept)));
+    kernels::convert(given, values, kept, converted.data(), count);
+    chunk.item(item).store(tiers, offset * size_of(kept), count * size_of(kept), converted.data());
+    return converted;
+  };
+  const Bytes master = put(chunk.master_item(), type, from);
+  if (chunk.has_master()) put(Item::param, chunk.master_dtype(), master.data());  // rounded once, from there
 }
 
 }  // namespace gemini

@@ -1,0 +1,100 @@
+#include "training/operation_order.hpp"
+
+#include <utility>
+
+namespace gemini {
+namespace {
+
+std::uint64_t mixed(std::uint64_t digest, std::uint64_t word) {
+  digest = (digest ^ word) * 0x9E3779B97F4A7C15U;  // the golden ratio in 64 bits
+  return digest ^ digest >> 29;
+}
+
+bool same(const TraceEvent& event, TraceEvent::Kind kind, gemini_phase_t phase,
+          const std::vector<int>& chunks) {
+  return event.kind == kind && event.phase == phase && event.chunks == chunks;
+}
+
+}  // namespace
+
+Moment OperationOrder::look(Kind kind, gemini_phase_t phase, const std::vector<int>& chunks) const {
+  if (!following_ || position_ == trace_.size()) return {};
+  if (!same(trace_.events()[static_cast<std::size_t>(position_)], kind, phase, chunks)) return {};
+  return {&trace_, position_};
+}
+
+// The events so far were the trace's.
+void OperationOrder::leave_trace() {
+  following_ = false;
+  ++changes_;
+  recording_.assign(trace_.events().begin(), trace_.events().begin() + position_);
+}
+
+void OperationOrder::end_period(std::int64_t non_model_bytes) {
+  if (position_ > 0) memory_.push_back(std::max(kept_bytes_, non_model_bytes));
+  kept_bytes_ = 0;
+}
+
+void OperationOrder::advance(Kind kind, gemini_phase_t phase, const std::vector<int>& chunks,
+                             std::int64_t non_model_bytes) {
+  end_period(non_model_bytes);
+  if (following_ && look(kind, phase, chunks).trace == nullptr) leave_trace();
+  if (!following_) {
+    if (!recording_.empty())
+      recording_.back().compute_ns =
+          std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - returned_).count();
+    TraceEvent event;
+    event.kind = kind;
+    event.phase = static_cast<std::uint8_t>(phase);
+    event.chunks = chunks;
+    recording_.push_back(std::move(event));
+  }
+  ++position_;
+  digest_ = mixed(digest_, static_cast<std::uint64_t>(kind) << 8 | static_cast<std::uint64_t>(phase));
+  for (const int chunk : chunks) digest_ = mixed(digest_, static_cast<std::uint64_t>(chunk));
+}
+
+void OperationOrder::opened(int chunk) {
+  if (!following_ && !recording_.empty()) recording_.back().opens.push_back(chunk);
+}
+
+void OperationOrder::closed(int chunk) {
+  if (!following_ && !recording_.empty()) recording_.back().closes.push_back(chunk);
+}
+
+std::vector<std::int64_t> OperationOrder::seen(std::int64_t non_model_bytes) {
+  end_period(non_model_bytes);
+  if (following_ && position_ < trace_.size()) leave_trace();
+  std::vector<std::int64_t> words = memory_;
+  if (!following_)
+    for (const TraceEvent& event : recording_) words.push_back(event.compute_ns);
+  return words;
+}
+
+bool OperationOrder::learn(const std::vector<std::int64_t>& agreed, int chunks) {
+  std::vector<TraceEvent> events = following_ ? trace_.events() : std::move(recording_);
+  bool changed = !following_ && !events.empty();
+  for (std::size_t e = 0; e < events.size(); ++e) {
+    changed = changed || events[e].non_model_bytes != agreed[e];
+    events[e].non_model_bytes = agreed[e];
+    if (!following_) events[e].compute_ns = agreed[events.size() + e];
+  }
+  if (changed) trace_ = Trace(std::move(events), chunks);
+  restart();
+  return changed;
+}
+
+void OperationOrder::restart() {
+  following_ = known();
+  position_ = 0;
+  digest_ = 0;
+  recording_.clear();
+  memory_.clear();
+}
+
+void OperationOrder::adopt(Trace trace) {
+  trace_ = std::move(trace);
+  restart();
+}
+
+}  // namespace gemini

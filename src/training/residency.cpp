@@ -1,0 +1,199 @@
+#include "training/residency.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace gemini {
+namespace {
+
+constexpr const char* kOperation = "the chunks of this operation";
+using Kind = Action::Kind;
+
+bool needed(const Need& need, int chunk) {
+  return std::find(need.chunks->begin(), need.chunks->end(), chunk) != need.chunks->end();
+}
+
+}  // namespace
+
+Residency::Residency(ChunkStore& store, Gradients& gradients, const Budget& budget, int ranks)
+    : store_(store), gradients_(gradients), budget_(budget), ranks_(ranks), facts_(store.chunks().size()) {
+  for (const Chunk& chunk : store_.chunks()) facts_changed(chunk);
+}
+
+// RESIDENT chunks take part in no decision.
+void Residency::facts_changed(const Chunk& chunk) {
+  if (chunk.spec.resident) return;
+  ChunkFacts& facts = facts_[static_cast<std::size_t>(chunk.index)];
+  facts.slot_bytes = Tier::rounded(store_.slot_bytes(chunk));
+  facts.gradient_bytes = chunk.trained() ? Gradients::bytes_when_open(chunk) : 0;
+  facts.wire_bytes = (ranks_ - 1) * chunk.spec.shard_elems * size_of(chunk.spec.dtype);
+  facts.frozen = !chunk.trained();
+}
+
+std::int64_t Residency::bytes_of(const Need& need) const {
+  std::int64_t bytes = need.gradient_bytes;
+  for (const int chunk : *need.chunks)
+    if (!store_.statuses()[static_cast<std::size_t>(chunk)].present())
+      bytes += Tier::rounded(store_.slot_bytes(store_[chunk]));
+  return bytes;
+}
+
+bool Residency::may_move_down(const Chunk& chunk, const Need& need) const {
+  return chunk.status->gradient_open && !chunk.spec.resident && !needed(need, chunk.index) &&
+         chunk.tensors_in[static_cast<std::size_t>(TensorState::compute)] == 0;
+}
+
+// What could leave compute memory for this need. Gradients and shards go where there is room below.
+std::int64_t Residency::returnable(const Need& need, bool ends) const {
+  std::int64_t bytes = ends ? gradients_.buffer_bytes() : gradients_.in_flight_bytes();
+  Rooms below = rooms_below();
+  for (const Chunk& chunk : store_.chunks()) {
+    if (chunk.spec.resident || needed(need, chunk.index)) continue;
+    if (chunk.slot != nullptr && chunk.status->leases == 0) bytes += Tier::rounded(chunk.gathered_bytes());
+    Place to{};
+    if (!ends && may_move_down(chunk, need) && put_below(below, Tier::rounded(chunk.gradient_bytes()), to))
+      bytes += gradients_.buffer_bytes(chunk);
+  }
+  return bytes + movable_bytes(resting(need), below);
+}
+
+void Residency::require(const Need& need, bool ends) const {
+  const std::int64_t bytes = bytes_of(need);
+  if (bytes == 0 || store_.compute().fits_here(bytes)) return;
+  store_.compute().require(bytes, kOperation, returnable(need, ends));
+}
+
+void Residency::require_share(const Moment& moment, std::int64_t more_bytes) const {
+  if (moment.trace == nullptr || store_.compute().guests() + more_bytes == 0) return;
+  const TraceEvent& event = moment.trace->events()[static_cast<std::size_t>(moment.position)];
+  const std::int64_t share = budget_.hard() - budget_.soft(event.non_model_bytes);
+  const std::int64_t guests = store_.compute().guests() + more_bytes;
+  if (guests > share)
+    fail(GEMINI_ERR_OUT_OF_MEMORY,
+         "the workspaces of this rank take {}, of which the ranks agreed to leave {} at this operation; free "
+         "some "
+         "and call again, the next iteration will count with them",
+         text::format_bytes(guests), text::format_bytes(share));
+}
+
+void Residency::plan(const Need& need, const Moment& moment) {
+  actions_.clear();
+  policy_->before(need, moment, store_.statuses(), in_use(), actions_);
+}
+
+void Residency::release_planned() {
+  for (const Action& action : actions_)
+    if (action.kind == Kind::release) store_.release(store_[action.chunk]);
+}
+
+void Residency::begin(const Need& need, bool inference) {
+  release_planned();
+  free_up(need);
+  for (const int index : *need.chunks) {
+    Chunk& chunk = store_[index];
+    if (!chunk.status->present()) {
+      ++misses_;
+      store_.fetch(chunk);
+      chunk.status->transient = inference;
+    } else if (chunk.status->copy == ChunkStatus::Copy::arriving) {
+      ++hits_;
+    }
+    if (!inference) chunk.status->transient = false;
+  }
+  for (const int index : *need.chunks) store_.await(store_[index]);
+  for (const Action& action : actions_) {
+    if (action.kind != Kind::prefetch) continue;
+    Chunk& chunk = store_[action.chunk];
+    if (!store_.compute().fits(Tier::rounded(store_.slot_bytes(chunk)) + need.gradient_bytes)) break;
+    store_.fetch(chunk);
+    chunk.status->transient = inference;
+  }
+}
+
+void Residency::end(const std::vector<int>& chunks, const Moment& moment) {
+  actions_.clear();
+  policy_->after(chunks, moment, store_.statuses(), actions_);
+  for (const Action& action : actions_) store_.release(store_[action.chunk]);
+}
+
+void Residency::make_room(std::int64_t bytes) {
+  const Need need{&none_, bytes};
+  actions_.clear();
+  policy_->before(need, {}, store_.statuses(), in_use(), actions_);
+  release_planned();
+  free_up(need);
+}
+
+// The policy has released copies; reductions in flight hold buffers, and waiting for them sends nothing.
+void Residency::free_up(const Need& need) {
+  const std::int64_t bytes = bytes_of(need);
+  Tier& tier = store_.compute();
+  while (!tier.fits(bytes) && gradients_.wait_oldest()) {
+  }
+  if (!tier.fits(bytes)) move_gradients_down(need, bytes);
+  if (!tier.fits(bytes)) relieve(need, bytes);
+  while (!tier.fits_here(bytes) && gradients_.wait_oldest()) {
+  }
+}
+
+void Residency::move_gradients_down(const Need& need, std::int64_t bytes) {
+  for (Chunk& chunk : store_.chunks()) {
+    if (store_.compute().fits(bytes)) return;
+    Rooms below = rooms_below();
+    Place to{};
+    if (may_move_down(chunk, need) && put_below(below, Tier::rounded(chunk.gradient_bytes()), to))
+      gradients_.move_down(chunk, to);
+  }
+}
+
+void Residency::relieve(const Need& need, std::int64_t bytes) {
+  const std::int64_t missing = bytes - store_.compute().room();
+  for (const HomeMove& move : relief(resting(need), missing, rooms_below()))
+    this->move(store_[move.chunk], move.item, move.to);
+}
+
+void Residency::drop_copies(bool trained_only) {
+  for (Chunk& chunk : store_.chunks()) {
+    if (trained_only && !chunk.trained()) continue;
+    if (chunk.spec.resident)
+      store_.await(chunk);
+    else if (chunk.status->present())
+      store_.release(chunk);
+  }
+}
+
+void Residency::move(Chunk& chunk, Item item, Place to) {
+  store_.move(chunk, item, to);
+  facts_changed(chunk);
+}
+
+std::vector<RestingItem> Residency::movable() const {
+  std::vector<RestingItem> items = resting({&none_, 0});
+  const auto busy = [](const RestingItem& item) { return item.busy; };
+  items.erase(std::remove_if(items.begin(), items.end(), busy), items.end());
+  return items;
+}
+
+// A sum stays where it is while a buffer is on its way into it.
+std::vector<RestingItem> Residency::resting(const Need& need) const {
+  std::vector<RestingItem> items;
+  for (const Chunk& chunk : store_.chunks())
+    for (int i = 0; i < kItems; ++i) {
+      const auto item = static_cast<Item>(i);
+      const Stored& stored = chunk.item(item);
+      if (!stored) continue;
+      const bool in_use = (item == Item::param && chunk.status->present()) ||
+                          (item == Item::grad_sum && (chunk.gradient != nullptr || chunk.moved_gradient));
+      const bool busy = chunk.spec.resident || in_use || needed(need, chunk.index);
+      items.push_back({chunk.index, item, Tier::rounded(stored.bytes()), stored.place(), busy});
+    }
+  return items;
+}
+
+Rooms Residency::rooms_below() const {
+  return {0, store_.tiers().host.room(), store_.tiers().files != nullptr};
+}
+
+}  // namespace gemini

@@ -1,0 +1,77 @@
+// What lies in compute memory: carries out what placement decides, and finds room when an operation needs it.
+//
+// Everything here is chosen from what all ranks know to be equal. The order in which room is made: what the
+// policy releases, buffers of reductions in flight, gradients that are open and not leased, shards at rest.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "chunks/chunk_store.hpp"
+#include "placement/homes.hpp"
+#include "placement/policy.hpp"
+#include "training/gradients.hpp"
+
+namespace gemini {
+
+class Residency {
+ public:
+  // ranks: that share a copy.
+  Residency(ChunkStore& store, Gradients& gradients, const Budget& budget, int ranks);
+  void set_policy(Policy* policy) { policy_ = policy; }
+  // For decisions; they follow what moves.
+  [[nodiscard]] const std::vector<ChunkFacts>& facts() const { return facts_; }
+  void facts_changed(const Chunk& chunk);
+
+  // Throws GEMINI_ERR_OUT_OF_MEMORY, before anything moves, unless room for the need can be made. ends: a
+  // micro-batch ends first.
+  void require(const Need& need, bool ends) const;
+  // Throws GEMINI_ERR_OUT_OF_MEMORY on this rank alone if its workspaces take more than what the ranks
+  // agreed to leave free at this moment: decisions count on the rest.
+  void require_share(const Moment& moment, std::int64_t more_bytes = 0) const;
+  void plan(const Need& need, const Moment& moment);
+  // Decides, then carries it out: the chunks are gathered and there is room for the gradients; the next are
+  // asked for.
+  void begin(const Need& need, bool inference);
+  void end(const std::vector<int>& chunks, const Moment& moment);
+  // For bytes outside an operation.
+  void make_room(std::int64_t bytes);
+  // Copies of trained chunks, or of all: their shards change. Nobody reads RESIDENT shards any more either.
+  void drop_copies(bool trained_only);
+  void move(Chunk& chunk, Item item, Place to);
+
+  // Everything at rest, and where; busy where it is in use, or will be for this need.
+  [[nodiscard]] std::vector<RestingItem> resting(const Need& need) const;
+  // What may move between iterations.
+  [[nodiscard]] std::vector<RestingItem> movable() const;
+  [[nodiscard]] Rooms rooms_below() const;
+
+  [[nodiscard]] std::int64_t hits() const { return hits_; }
+  [[nodiscard]] std::int64_t misses() const { return misses_; }
+  void reset_counters() { hits_ = misses_ = 0; }
+
+ private:
+  [[nodiscard]] std::int64_t bytes_of(const Need& need) const;
+  [[nodiscard]] std::int64_t returnable(const Need& need, bool ends) const;
+  [[nodiscard]] std::int64_t in_use() const {
+    return store_.compute().in_use() - gradients_.in_flight_bytes();
+  }
+  [[nodiscard]] bool may_move_down(const Chunk& chunk, const Need& need) const;
+  void release_planned();
+  void free_up(const Need& need);
+  void move_gradients_down(const Need& need, std::int64_t bytes);
+  void relieve(const Need& need, std::int64_t bytes);
+
+  ChunkStore& store_;
+  Gradients& gradients_;
+  Budget budget_;
+  int ranks_;
+  std::vector<ChunkFacts> facts_;
+  Policy* policy_ = nullptr;
+  std::vector<Action> actions_;
+  std::vector<int> none_;
+  std::int64_t hits_ = 0;
+  std::int64_t misses_ = 0;
+};
+
+}  // namespace gemini
