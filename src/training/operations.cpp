@@ -1,7 +1,5 @@
 #include "training/operations.hpp"
 
-#include "placement/policy.hpp"
-
 namespace gemini {
 namespace {
 
@@ -9,10 +7,6 @@ namespace {
 alignas(256) std::byte nothing[256];
 
 constexpr const char* kOperation = "the chunks of this operation";
-
-ChunkView view_of(const Chunk& chunk) {
-  return {chunk.index, chunk.gathered, chunk.leases > 0, chunk.spec.resident};
-}
 
 }  // namespace
 
@@ -51,10 +45,9 @@ void Operations::pre_op(Parameter* const* params, std::int64_t count, std::int64
   const gemini_phase_t phase = micro_batches_.phase();
   const bool may_begin = phase == GEMINI_FORWARD || phase == GEMINI_BACKWARD;
   if (phase == GEMINI_FORWARD) micro_batches_.check_forward(accumulate);
-  std::vector<ChunkView> needed;
-  for (const int chunk : chunks_) needed.push_back(view_of(store_[chunk]));
   std::vector<int> to_gather;
-  for (const Action& action : StaticPolicy::before_operation(needed)) to_gather.push_back(action.chunk);
+  for (const int chunk : chunks_)
+    if (!store_[chunk].gathered) to_gather.push_back(chunk);
 
   const std::int64_t bytes = room_for(to_gather);
   if (phase == GEMINI_FORWARD && micro_batches_.forward_ends_one()) {
@@ -78,12 +71,11 @@ void Operations::post_op(Parameter* const* params, std::int64_t count) {
       fail(GEMINI_ERR_STATE, "parameter \"{}\" is not leased; gemini_pre_op first", p->name);
   for (const int chunk : chunks_) store_.check_unwritten(store_[chunk]);
   for (Parameter* p : named_) end_lease(*p);
-  std::vector<ChunkView> used;
   for (const int chunk : chunks_) {
+    const Chunk& used = store_[chunk];
     gradients_.reduce_if_due(store_[chunk]);
-    used.push_back(view_of(store_[chunk]));
+    if (used.gathered && used.leases == 0 && !used.spec.resident) store_.release(chunk);
   }
-  for (const Action& action : StaticPolicy::after_operation(used)) store_.release(action.chunk);
 }
 
 // What the operation will ask of the budget.
