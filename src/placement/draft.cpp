@@ -43,14 +43,18 @@ void Draft::write(std::vector<Action>& actions) const {
 bool Draft::present(int chunk) const {
   const auto c = static_cast<std::size_t>(chunk);
   if (wanted_[c] == decision_) return true;
-  return (*chunks_)[c].copy != ChunkStatus::Copy::absent && released_[c] != decision_;
+  return (*chunks_)[c].copy != ChunkStatus::Copy::absent && !released(chunk);
+}
+
+bool Draft::released(int chunk) const {
+  return released_[static_cast<std::size_t>(chunk)] == decision_;
 }
 
 bool Draft::evictable(int chunk) const {
   const auto c = static_cast<std::size_t>(chunk);
   const ChunkStatus& status = (*chunks_)[c];
   return status.copy != ChunkStatus::Copy::absent && status.leases == 0 && wanted_[c] != decision_ &&
-         released_[c] != decision_;
+         !released(chunk);
 }
 
 std::int64_t Draft::slot(int chunk) const {

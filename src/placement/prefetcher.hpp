@@ -48,7 +48,8 @@ void Prefetcher::fetch(Draft& draft, const Trace& trace, int position, const std
     if (event.kind != TraceEvent::Kind::begin) continue;
     for (const int chunk : event.chunks) {
       if (draft.present(chunk)) continue;
-      if (static_cast<int>(on_their_way_.size()) >= depth_ || !make_room(chunk, ahead_)) return;
+      if (static_cast<int>(on_their_way_.size()) >= depth_ || draft.released(chunk)) return;
+      if (!make_room(chunk, ahead_)) return;
       draft.prefetch(chunk);
       on_their_way_.push_back(chunk);
     }
