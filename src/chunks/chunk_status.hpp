@@ -5,6 +5,7 @@
 
 namespace gemini {
 
+// A copy that must stay where it is (RESIDENT) is shown with a lease.
 struct ChunkStatus {
   // arriving: asked for and not waited for yet. Whether it is here by now is no rank's to tell.
   enum class Copy : std::uint8_t { absent, arriving, gathered } copy = Copy::absent;

@@ -1,30 +1,95 @@
 // Placement decides and does nothing: lists of actions from what all ranks know to be equal.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
 #include <vector>
+
+#include "chunks/chunk_status.hpp"
+#include "placement/trace.hpp"
 
 namespace gemini {
 
+// What never changes about a chunk.
+struct ChunkFacts {
+  std::int64_t slot_bytes = 0;      // of compute memory that a gathered copy takes
+  std::int64_t gradient_bytes = 0;  // of compute memory that its whole gradient takes; 0: not trained
+  std::int64_t wire_bytes = 0;      // that a gather brings to this rank
+  bool frozen = false;              // a step does not make its copies outdated
+};
+
 struct Action {
-  enum class Kind { gather, release } kind;
+  enum class Kind : std::uint8_t {
+    release,   // drop the copy; if it is arriving, wait first
+    gather,    // fetch and wait
+    prefetch,  // fetch
+  } kind;
   int chunk;
+  friend bool operator==(const Action& a, const Action& b) { return a.kind == b.kind && a.chunk == b.chunk; }
 };
 
-// What a decision may look at.
-struct ChunkView {
-  int chunk;
-  bool gathered;
-  bool leased;
-  bool resident;
+// Compute memory as decisions see it.
+struct Budget {
+  static constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max() / 2;
+
+  std::int64_t limit_bytes = -1;  // never exceeded; -1: none
+  double fraction = 1.0;          // of the limit that model and other data may fill together
+
+  [[nodiscard]] std::int64_t hard() const { return limit_bytes < 0 ? kUnlimited : limit_bytes; }
+  // What copies that nobody needs at the moment may fill model data up to.
+  [[nodiscard]] std::int64_t soft(std::int64_t non_model_bytes) const {
+    if (limit_bytes < 0) return kUnlimited;
+    const auto share = static_cast<std::int64_t>(fraction * static_cast<double>(limit_bytes));
+    return std::max<std::int64_t>(share - non_model_bytes, 0);
+  }
 };
 
-// Gather on use, release after: `placement = static` with nothing kept.
-class StaticPolicy {
+// Where the caller is.
+struct Moment {
+  const Trace* trace = nullptr;  // NULL: the order is not known (first iteration, changed order)
+  int position = 0;              // of the event that happens now, in trace
+};
+
+struct Need {
+  const std::vector<int>* chunks = nullptr;  // that the operation leases
+  std::int64_t gradient_bytes = 0;           // that it opens
+};
+
+class Policy {
  public:
-  // needed: the chunks of an operation that is about to run.
-  static std::vector<Action> before_operation(const std::vector<ChunkView>& needed);
-  // used: the chunks of an operation that has run.
-  static std::vector<Action> after_operation(const std::vector<ChunkView>& used);
+  virtual ~Policy() = default;
+  // An operation is about to begin. in_use_bytes: of compute memory by model data, buffers of reductions in
+  // flight aside (they can be waited for). Appends releases, then gathers for all needed chunks that are
+  // absent, then prefetches. Never releases what is needed or leased.
+  virtual void before(const Need& need, const Moment& moment, const std::vector<ChunkStatus>& chunks,
+                      std::int64_t in_use_bytes, std::vector<Action>& actions) = 0;
+  // Leases on these chunks ended; appends releases. Never releases what is leased.
+  virtual void after(const std::vector<int>& ended, const Moment& moment,
+                     const std::vector<ChunkStatus>& chunks, std::vector<Action>& actions) = 0;
+  // The order is known (or known anew): before the first event of an iteration.
+  virtual void learn(const Trace& /*trace*/) {}
 };
+
+// How fast data moves, agreed over ranks: the slowest. For choosing when to start, never for what.
+struct Rates {
+  double gather_ns_per_byte = 0;  // of wire_bytes
+  double gather_latency_ns = 0;
+  double reduce_ns_per_byte = 0;  // of gradient_bytes
+};
+
+struct PolicyRules {
+  Budget budget;
+  int prefetch = 0;       // chunks on their way at most; -1: auto
+  double keep_share = 0;  // static: share of the chunks, by bytes, that stay gathered after use
+};
+
+// placement = static, auto, planned.
+std::unique_ptr<Policy> make_static_policy(const std::vector<ChunkFacts>& facts, const PolicyRules& rules);
+std::unique_ptr<Policy> make_auto_policy(const std::vector<ChunkFacts>& facts, const PolicyRules& rules);
+// rates: of the moment, read when a trace is learnt.
+std::unique_ptr<Policy> make_planned_policy(const std::vector<ChunkFacts>& facts, const PolicyRules& rules,
+                                            const Rates* rates);
 
 }  // namespace gemini

@@ -1,0 +1,46 @@
+// What one training iteration does, in order, as all ranks know it: the only thing decisions look ahead in.
+//
+// Only what every rank does alike is in it: operations on sharded chunks. Operations on RESIDENT or IGNORED
+// parameters alone may differ over ranks; their time and memory count for the event before.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace gemini {
+
+struct TraceEvent {
+  enum class Kind : std::uint8_t { begin, end } kind = Kind::begin;  // pre_op, post_op
+  std::uint8_t phase = 0;                                            // of the leases, gemini_phase_t
+  std::vector<int> chunks;           // leased by the begin; leases that an end takes back
+  std::vector<int> opens;            // gradient buffers that a begin opens
+  std::vector<int> closes;           // gradient buffers handed to a reduction, before opens
+  std::int64_t compute_ns = 0;       // the caller's own time until the next event; longest over ranks
+  std::int64_t non_model_bytes = 0;  // most until the next event; largest over ranks
+
+  [[nodiscard]] bool same_operation(const TraceEvent& other) const {
+    return kind == other.kind && phase == other.phase && chunks == other.chunks;
+  }
+};
+
+class Trace {
+ public:
+  static constexpr int kNever = std::numeric_limits<int>::max();
+
+  Trace() = default;
+  Trace(std::vector<TraceEvent> events, int chunks);
+
+  [[nodiscard]] const std::vector<TraceEvent>& events() const { return events_; }
+  [[nodiscard]] int size() const { return static_cast<int>(events_.size()); }
+  // Position of the first begin after `position` that leases the chunk; kNever.
+  [[nodiscard]] int next_use(int chunk, int position) const;
+  // The first of the iteration; kNever.
+  [[nodiscard]] int first_use(int chunk) const { return next_use(chunk, -1); }
+
+ private:
+  std::vector<TraceEvent> events_;
+  std::vector<std::vector<int>> uses_;  // by chunk, ascending
+};
+
+}  // namespace gemini

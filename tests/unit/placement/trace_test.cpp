@@ -1,0 +1,45 @@
+// The index of a trace: when a chunk is used next.
+#include "placement/trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/placement/traces.hpp"
+
+namespace gemini {
+namespace {
+
+TEST(Trace, FindsTheNextBeginThatLeasesAChunk) {
+  const Trace trace = traces::forward({{0, 1}, {2}, {1}}, 4);  // begins at 0, 2, 4
+  EXPECT_EQ(trace.size(), 6);
+  EXPECT_EQ(trace.first_use(0), 0);
+  EXPECT_EQ(trace.next_use(0, 0), Trace::kNever);
+  EXPECT_EQ(trace.next_use(1, 0), 4);
+  EXPECT_EQ(trace.next_use(1, 3), 4);
+  EXPECT_EQ(trace.next_use(1, 4), Trace::kNever);
+  EXPECT_EQ(trace.first_use(2), 2);
+  EXPECT_EQ(trace.first_use(3), Trace::kNever);
+}
+
+TEST(Trace, EndsAreNoUses) {
+  const Trace trace({traces::begin({0}), traces::end({0}), traces::begin({0}), traces::end({0})}, 1);
+  for (int position = -1; position < 4; ++position)
+    EXPECT_EQ(trace.next_use(0, position), position < 0 ? 0 : position < 2 ? 2 : Trace::kNever) << position;
+}
+
+TEST(Trace, ComparesOperationsByKindPhaseAndChunks) {
+  const TraceEvent one = traces::begin({1, 2}, {1}, 5);
+  TraceEvent other = traces::begin({1, 2}, {2}, 7);
+  EXPECT_TRUE(one.same_operation(other));
+  other.phase = GEMINI_RECOMPUTE;
+  EXPECT_FALSE(one.same_operation(other));
+  EXPECT_FALSE(one.same_operation(traces::begin({2, 1}, {1})));
+  EXPECT_FALSE(traces::begin({1}).same_operation(traces::end({1})));
+}
+
+TEST(Trace, AnEmptyOneHasNoEvents) {
+  EXPECT_EQ(Trace().size(), 0);
+  EXPECT_EQ(Trace({}, 2).first_use(1), Trace::kNever);
+}
+
+}  // namespace
+}  // namespace gemini
