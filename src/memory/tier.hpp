@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -70,6 +71,12 @@ class Tier {
   void remove_guest(std::int64_t bytes) noexcept;
 
   [[nodiscard]] std::int64_t limit() const noexcept { return limit_; }
+  [[nodiscard]] std::int64_t in_use() const noexcept { return in_use_; }
+  [[nodiscard]] std::int64_t guests() const noexcept { return guests_; }
+  // What is not in use.
+  [[nodiscard]] std::int64_t room() const noexcept {
+    return limit_ < 0 ? std::numeric_limits<std::int64_t>::max() / 2 : limit_ - in_use_;
+  }
   [[nodiscard]] std::int64_t held() const noexcept { return held_; }
   [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }
   void reset_peak() noexcept { peak_ = held_; }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/error.hpp"
 #include "placement/policy.hpp"
 #include "placement/trace.hpp"
 

@@ -87,7 +87,7 @@ void Operations::begin_event(gemini_phase_t phase, bool ends_one) {
   OperationOrder& order = order_of(phase);
   const bool inference = phase == GEMINI_INFERENCE;
   inference ? begin_inference() : end_inference();
-  residency_.plan(need, moment);
+  residency_.plan(need, moment, inference);
   order.advance(Kind::begin, phase, chunks_, non_model_.take_peak());
   residency_.begin(need, inference);
 }
@@ -104,7 +104,7 @@ void Operations::post_op(Parameter* const* params, std::int64_t count, std::int6
   if (!chunks_.empty()) order_of(phase).advance(Kind::end, phase, chunks_, non_model_.take_peak());
   for (Parameter* p : named_) end_lease(*p);
   for (const int chunk : chunks_) gradients_.reduce_if_due(store_[chunk], micro_batches_.is_last(accumulate));
-  if (!chunks_.empty()) residency_.end(chunks_, moment);
+  phase == GEMINI_INFERENCE ? residency_.end_inference(chunks_) : residency_.end(chunks_, moment);
   order_of(phase).returns();
 }
 
@@ -119,7 +119,8 @@ void Operations::begin_inference() {
 void Operations::end_inference() {
   if (inference_order_.at_start()) return;
   const std::vector<std::int64_t> unmeasured(inference_order_.seen(0).size());
-  inference_order_.learn(unmeasured, static_cast<int>(store_.chunks().size()));
+  if (inference_order_.learn(unmeasured, static_cast<int>(store_.chunks().size())))
+    residency_.learn_inference(inference_order_.trace());
 }
 
 // What the operation will ask of compute memory for gradients.

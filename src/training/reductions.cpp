@@ -63,7 +63,7 @@ void Gradients::prepare_landing(Chunk& chunk) {
   while (is_in_flight(chunk)) wait_oldest();
   if (chunk.landing == nullptr) {
     make_room_(Tier::rounded(chunk.sum_bytes()));
-    chunk.landing = store_.compute().take_slot(chunk.sum_bytes(), kGradients);
+    chunk.landing = store_.compute().take_slot(chunk.sum_bytes(), "the sums of gradients");
   }
   if (chunk.grad_held) chunk.item(Item::grad_sum).load(store_.tiers(), 0, chunk.sum_bytes(), chunk.landing);
 }

@@ -29,7 +29,6 @@ void Residency::facts_changed(const Chunk& chunk) {
   facts.slot_bytes = Tier::rounded(store_.slot_bytes(chunk));
   facts.gradient_bytes = chunk.trained() ? Gradients::bytes_when_open(chunk) : 0;
   facts.wire_bytes = (ranks_ - 1) * chunk.spec.shard_elems * size_of(chunk.spec.dtype);
-  facts.frozen = !chunk.trained();
 }
 
 std::int64_t Residency::bytes_of(const Need& need) const {
@@ -78,9 +77,9 @@ void Residency::require_share(const Moment& moment, std::int64_t more_bytes) con
          text::format_bytes(guests), text::format_bytes(share));
 }
 
-void Residency::plan(const Need& need, const Moment& moment) {
+void Residency::plan(const Need& need, const Moment& moment, bool inference) {
   actions_.clear();
-  policy_->before(need, moment, store_.statuses(), in_use(), actions_);
+  (inference ? inference_ : training_)->before(need, moment, store_.statuses(), in_use(), actions_);
 }
 
 void Residency::release_planned() {
@@ -114,14 +113,21 @@ void Residency::begin(const Need& need, bool inference) {
 
 void Residency::end(const std::vector<int>& chunks, const Moment& moment) {
   actions_.clear();
-  policy_->after(chunks, moment, store_.statuses(), actions_);
+  training_->after(chunks, moment, store_.statuses(), actions_);
   for (const Action& action : actions_) store_.release(store_[action.chunk]);
+}
+
+void Residency::end_inference(const std::vector<int>& chunks) {
+  for (const int index : chunks) {
+    Chunk& chunk = store_[index];
+    if (chunk.status->transient && chunk.status->leases == 0) store_.release(chunk);
+  }
 }
 
 void Residency::make_room(std::int64_t bytes) {
   const Need need{&none_, bytes};
   actions_.clear();
-  policy_->before(need, {}, store_.statuses(), in_use(), actions_);
+  training_->before(need, {}, store_.statuses(), in_use(), actions_);
   release_planned();
   free_up(need);
 }
@@ -154,9 +160,8 @@ void Residency::relieve(const Need& need, std::int64_t bytes) {
     this->move(store_[move.chunk], move.item, move.to);
 }
 
-void Residency::drop_copies(bool trained_only) {
+void Residency::drop_copies() {
   for (Chunk& chunk : store_.chunks()) {
-    if (trained_only && !chunk.trained()) continue;
     if (chunk.spec.resident)
       store_.await(chunk);
     else if (chunk.status->present())

@@ -18,7 +18,12 @@ class Residency {
  public:
   // ranks: that share a copy.
   Residency(ChunkStore& store, Gradients& gradients, const Budget& budget, int ranks);
-  void set_policy(Policy* policy) { policy_ = policy; }
+  // Inference has an order of its own to look ahead in, and so a policy of its own.
+  void set_policies(Policy* training, Policy* inference) {
+    training_ = training;
+    inference_ = inference;
+  }
+  void learn_inference(const Trace& trace) { inference_->learn(trace); }
   // For decisions; they follow what moves.
   [[nodiscard]] const std::vector<ChunkFacts>& facts() const { return facts_; }
   void facts_changed(const Chunk& chunk);
@@ -29,15 +34,17 @@ class Residency {
   // Throws GEMINI_ERR_OUT_OF_MEMORY on this rank alone if its workspaces take more than what the ranks
   // agreed to leave free at this moment: decisions count on the rest.
   void require_share(const Moment& moment, std::int64_t more_bytes = 0) const;
-  void plan(const Need& need, const Moment& moment);
+  void plan(const Need& need, const Moment& moment, bool inference);
   // Decides, then carries it out: the chunks are gathered and there is room for the gradients; the next are
   // asked for.
   void begin(const Need& need, bool inference);
   void end(const std::vector<int>& chunks, const Moment& moment);
+  // The same in INFERENCE: what training did not gather goes.
+  void end_inference(const std::vector<int>& chunks);
   // For bytes outside an operation.
   void make_room(std::int64_t bytes);
-  // Copies of trained chunks, or of all: their shards change. Nobody reads RESIDENT shards any more either.
-  void drop_copies(bool trained_only);
+  // Nothing is leased. Copies go, and nobody reads shards any more.
+  void drop_copies();
   void move(Chunk& chunk, Item item, Place to);
 
   // Everything at rest, and where; busy where it is in use, or will be for this need.
@@ -67,7 +74,8 @@ class Residency {
   Budget budget_;
   int ranks_;
   std::vector<ChunkFacts> facts_;
-  Policy* policy_ = nullptr;
+  Policy* training_ = nullptr;
+  Policy* inference_ = nullptr;
   std::vector<Action> actions_;
   std::vector<int> none_;
   std::int64_t hits_ = 0;

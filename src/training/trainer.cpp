@@ -64,10 +64,11 @@ Trainer::Trainer(const Options& options, Ranks& ranks, Registry& registry, Model
                  reduction_rules(options, ranks.topology().ranks)),
       residency_(store_, gradients_, budget_, ranks.transport().ranks()),
       policy_(make_policy(options, residency_.facts(), budget_, &rates_)),
+      inference_policy_(make_policy(options, residency_.facts(), budget_, &rates_)),
       operations_(store_, registry, gradients_, micro_batches_, residency_, non_model),
       loss_scale_(make_loss_scale(options, registry.trains_f16())) {
   if (plan.window_elems > 0) staging_ = Staging(tiers.host, plan.window_elems);
-  residency_.set_policy(policy_.get());
+  residency_.set_policies(policy_.get(), inference_policy_.get());
   for (Parameter& p : registry.all()) {
     const TensorPlace place = store_.layout().places[static_cast<std::size_t>(p.index)];
     p.chunk = place.chunk;
@@ -104,7 +105,7 @@ void Trainer::refresh_resident() {
 }
 
 void Trainer::values_changed() {
-  residency_.drop_copies(false);
+  residency_.drop_copies();
   refresh_resident();
 }
 
@@ -120,6 +121,7 @@ gemini_step_info_t Trainer::step(double lr) {
   operations_.end_last_micro_batch();
   gradients_.wait_all();
   const double scale = loss_scale_.value();
+  residency_.drop_copies();  // between steps nothing is gathered, and nobody reads what changes now
   Words peaks = operations_.order().seen(non_model_.take_peak());
   const StepVerdict verdict = exchange_step(ranks_, shards(), settings_.infinity_norm, scale, peaks);
   const bool skipped = !verdict.finite && settings_.skip_nonfinite;
@@ -130,7 +132,6 @@ gemini_step_info_t Trainer::step(double lr) {
   if (!skipped) {
     const double factor = clip_factor(verdict.grad_norm, settings_.max_grad_norm) / scale;
     const Update update{settings_, verdict, factor, custom_update_};
-    if (settings_.kind != UpdateKind::none) residency_.drop_copies(true);  // nobody reads what changes now
     if (settings_.kind == UpdateKind::custom)  // the caller's function may fail on one rank alone
       ranks_.agreement().act_and_agree(Call::step, [&] { apply_update(ranks_, shards(), update); });
     else
@@ -154,6 +155,7 @@ gemini_step_info_t Trainer::step(double lr) {
 
 void Trainer::discard() {
   gradients_.drop();
+  residency_.drop_copies();
   micro_batches_.restart();
   operations_.order().restart();
 }
@@ -182,7 +184,7 @@ void Trainer::write(Parameter& p, DType type, const std::byte* from, int root) {
 
 void Trainer::visit_shards(gemini_shard_fn fn, void* user) {
   finish_open_gradients();
-  residency_.drop_copies(false);
+  residency_.drop_copies();
   constexpr Items kShown = kValues | kStates | set_of(Item::grad_sum);
   for_each_piece(
       shards(), kShown, kValues | kStates, [](const Chunk&) { return true; },

@@ -108,6 +108,7 @@ class Trainer {
   Residency residency_;
   Rates rates_;
   std::unique_ptr<Policy> policy_;
+  std::unique_ptr<Policy> inference_policy_;
   Operations operations_;
   LossScale loss_scale_;
   CustomUpdate custom_update_;

@@ -19,13 +19,13 @@ void expect_alike(const IntegerModel& model) {
 
 void run(std::uint64_t seed, IntegerModel& model, int accumulate) {
   RandomProgram program(seed, model, accumulate);
-  program.inference_pass();
   for (int i = 0; i < kIterations; ++i) {
-    program.iteration();
     program.inference_pass();
+    program.iteration();
+    model.check_quiet_stats();
   }
+  program.inference_pass();
   model.check_values();
-  model.check_quiet_stats();
 }
 
 TEST(Property, RandomProgramsTrainTheModelOfIntegers) {

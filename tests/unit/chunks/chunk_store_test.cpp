@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "memory/poison.hpp"
+#include "memory/stored.hpp"
 
 namespace gemini {
 namespace {
@@ -45,6 +46,7 @@ class ChunkStoreTest : public testing::Test {
   ChunkStoreTest() : tensors_(3, {kElems, DType::f32, DType::f32, false, false}) {
     tensors_.push_back({kElems, DType::f16, DType::f16, false, false});
   }
+  static Place in_compute(int, Item) { return Place::compute; }
   [[nodiscard]] Layout layout() const {
     LayoutRules rules;
     rules.chunk_elems = kElems;
@@ -52,6 +54,7 @@ class ChunkStoreTest : public testing::Test {
   }
 
   std::vector<TensorSpec> tensors_;
+  Tier host_{"host_memory", -1};
   CopyTransport transport_;
   CommQueue queue_{Communicator{}, 0, false};
 };
@@ -59,9 +62,13 @@ class ChunkStoreTest : public testing::Test {
 TEST_F(ChunkStoreTest, NeedsWhatItSays) {
   Tier tier("device_memory", -1);
   const TrainingState state{true, 2};
-  ChunkStore store(tensors_, layout(), 0, tier, transport_, queue_);
-  for (Chunk& chunk : store.chunks()) store.add_training_state(chunk, state);
-  EXPECT_EQ(tier.held(), ChunkStore::bytes_needed(store.layout(), state, true));
+  Tiers tiers{tier, host_};
+  ChunkStore store(tensors_, layout(), 0, tiers, transport_, queue_, in_compute);
+  for (Chunk& chunk : store.chunks()) store.add_training_state(chunk, state, in_compute);
+  std::int64_t needed = 0;
+  for (const ChunkSpec& spec : store.layout().chunks)
+    for (int item = 0; item < kItems; ++item) needed += item_bytes(spec, static_cast<Item>(item), state);
+  EXPECT_EQ(tier.held(), needed);
   const auto bytes = store.shard_bytes();
   EXPECT_EQ(bytes.param, kElems * (3 * 4 + 2 + 4));  // the f16 tensor has an F32 master
   EXPECT_EQ(bytes.grad, kElems * 4 * 4);
@@ -70,16 +77,18 @@ TEST_F(ChunkStoreTest, NeedsWhatItSays) {
 
 TEST_F(ChunkStoreTest, GathersAndReleases) {
   Tier tier("device_memory", -1);
-  ChunkStore store(tensors_, layout(), 0, tier, transport_, queue_);
-  std::memset(store[1].shard.data(), 3, kElems * 4);
-  store.gather({1, 2});
+  Tiers tiers{tier, host_};
+  ChunkStore store(tensors_, layout(), 0, tiers, transport_, queue_, in_compute);
+  std::memset(store[1].item(Item::param).data(), 3, kElems * 4);
+  store.gather(store[1]);
+  store.gather(store[2]);
   EXPECT_EQ(store.counters().gathers, 2);
   EXPECT_EQ(store.counters().gathered_bytes, 2 * kElems * 4);
   const std::byte* values = store.gathered(store[1]);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(values) % 64, 0u);
   EXPECT_TRUE(std::all_of(values, values + kElems * 4, [](std::byte byte) { return byte == std::byte{3}; }));
-  store.release(1);
-  store.release(2);
+  store.release(store[1]);
+  store.release(store[2]);
   EXPECT_EQ(store.counters().gathered_bytes, 0);
   EXPECT_EQ(store.counters().gathered_peak_bytes, 2 * kElems * 4);
   store.reset_counters();
@@ -89,47 +98,64 @@ TEST_F(ChunkStoreTest, GathersAndReleases) {
 
 TEST_F(ChunkStoreTest, ReleasesOnlyWhatIsGatheredAndNotLeased) {
   Tier tier("device_memory", -1);
-  ChunkStore store(tensors_, layout(), 0, tier, transport_, queue_);
-  EXPECT_THROW(store.release(0), Error);
-  store.gather({0});
-  store[0].leases = 1;
-  EXPECT_THROW(store.release(0), Error);
-  store[0].leases = 0;
-  store.release(0);
+  Tiers tiers{tier, host_};
+  ChunkStore store(tensors_, layout(), 0, tiers, transport_, queue_, in_compute);
+  EXPECT_THROW(store.release(store[0]), Error);
+  store.gather(store[0]);
+  store[0].status->leases = 1;
+  EXPECT_THROW(store.release(store[0]), Error);
+  store[0].status->leases = 0;
+  store.release(store[0]);
 }
 
-TEST_F(ChunkStoreTest, GathersAllOrNone) {
-  const std::int64_t shards = ChunkStore::bytes_needed(layout(), {true, 0}, true);
-  Tier tier("device_memory", shards + 2 * kElems * 4);
-  ChunkStore store(tensors_, layout(), 0, tier, transport_, queue_);
-  const std::int64_t idle = tier.limit() - tier.held();
-  std::vector<Block> rest;
-  rest.push_back(tier.allocate(idle - 2 * kElems * 4, "a test"));
-  EXPECT_THROW(store.gather({0, 1, 2}), Error);
-  for (const Chunk& chunk : store.chunks()) {
-    EXPECT_EQ(chunk.slot, nullptr);
-    EXPECT_FALSE(chunk.gathered);
+TEST_F(ChunkStoreTest, GathersFromEveryTier) {
+  Tier tier("device_memory", -1);
+  SpillFile files(testing::TempDir());
+  Tiers tiers{tier, host_, &files};
+  const auto home = [](int chunk, Item) { return static_cast<Place>(chunk % 3); };
+  ChunkStore store(tensors_, layout(), 0, tiers, transport_, queue_, home);
+  for (Chunk& chunk : store.chunks()) {
+    const std::vector<std::byte> values(static_cast<std::size_t>(chunk.gathered_bytes()), std::byte{7});
+    chunk.item(Item::param).store(tiers, 0, chunk.gathered_bytes(), values.data());
   }
-  EXPECT_EQ(store.counters().gathered_bytes, 0);
-  store.gather({0, 1});
-  store.release(0);
-  store.gather({2});
-  store.release(1);
-  store.release(2);
-  EXPECT_LE(tier.peak(), tier.limit());
+  for (int round = 0; round < 2; ++round) {  // the second after each shard moved on
+    for (Chunk& chunk : store.chunks()) store.fetch(chunk);
+    for (Chunk& chunk : store.chunks()) {
+      store.await(chunk);
+      const std::byte* values = store.gathered(chunk);
+      EXPECT_TRUE(
+          std::all_of(values, values + chunk.gathered_bytes(), [](std::byte b) { return b == std::byte{7}; }))
+          << "chunk " << chunk.index << ", round " << round;
+      store.release(chunk);
+      store.move(chunk, Item::param, static_cast<Place>((chunk.index + 1) % 3));
+    }
+  }
+}
+
+TEST_F(ChunkStoreTest, DoesNotMoveAShardUnderItsCopy) {
+  Tier tier("device_memory", -1);
+  Tiers tiers{tier, host_};
+  ChunkStore store(tensors_, layout(), 0, tiers, transport_, queue_, in_compute);
+  store.fetch(store[0]);
+  EXPECT_THROW(store.move(store[0], Item::param, Place::host), Error);
+  store.release(store[0]);  // waits for the copy on its way
+  store.move(store[0], Item::param, Place::host);
+  EXPECT_EQ(store[0].item(Item::param).place(), Place::host);
 }
 
 TEST_F(ChunkStoreTest, FindsWritesIntoTheGatheredCopy) {
   if (!kDebugMemory) GTEST_SKIP() << "release builds do not look";
   Tier tier("device_memory", -1);
-  ChunkStore store(tensors_, layout(), 0, tier, transport_, queue_);
-  store.gather({0});
+  Tiers tiers{tier, host_};
+  ChunkStore store(tensors_, layout(), 0, tiers, transport_, queue_, in_compute);
+  store.gather(store[0]);
   EXPECT_NO_THROW(store.check_unwritten(store[0]));
   store.gathered(store[0])[kElems] = std::byte{1};
   EXPECT_THROW(store.check_unwritten(store[0]), Error);
-  store.refresh({0});
+  store.refresh(store[0]);
+  store.await(store[0]);
   EXPECT_NO_THROW(store.check_unwritten(store[0]));
-  store.release(0);
+  store.release(store[0]);
 }
 
 }  // namespace
