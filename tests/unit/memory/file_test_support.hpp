@@ -16,6 +16,13 @@
 
 namespace gemini::test {
 
+// ThreadSanitizer keeps a multiple of all memory that is touched or given to system calls.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kThreadSanitizer = true;
+#else
+constexpr bool kThreadSanitizer = false;
+#endif
+
 class Directory {
  public:
   Directory() {

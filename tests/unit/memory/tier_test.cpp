@@ -114,6 +114,21 @@ TEST(Tier, WithoutALimitOnlyTheMachineRefuses) {
   EXPECT_EQ(tier.held(), 0);
 }
 
+TEST(Tier, TellsWhatIsInUseAndWhatRoomIsLeft) {
+  Tier tier("device_memory", 10 * kPage);
+  EXPECT_EQ(tier.room(), 10 * kPage);
+  const Block block = tier.allocate(3 * kPage, "a test");
+  std::byte* slot = tier.take_slot(2 * kPage, "a test");
+  tier.add_guest(kPage);
+  EXPECT_EQ(tier.in_use(), 5 * kPage);
+  EXPECT_EQ(tier.room(), 5 * kPage);
+  tier.give_slot(slot, 2 * kPage);
+  tier.remove_guest(kPage);
+  EXPECT_EQ(tier.in_use(), 3 * kPage);
+  EXPECT_EQ(tier.room(), 7 * kPage);
+  EXPECT_GE(Tier("device_memory", -1).room(), std::int64_t{1} << 60);
+}
+
 // Random allocations against a model that knows only sums.
 struct Owned {
   std::vector<Block> blocks;
