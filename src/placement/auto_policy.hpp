@@ -35,6 +35,7 @@ class AutoPolicy : public Policy {
     return facts_[static_cast<std::size_t>(chunk)].slot_bytes;
   }
   Draft& draft() { return draft_; }
+  Prefetcher& prefetcher() { return prefetcher_; }
   void release(int chunk, const Moment& moment);
 
  private:
