@@ -46,25 +46,28 @@ class PlannedPolicy final : public Policy {
   }
 
   // Memory kept free for gathers ahead costs gathers of what was given up for it: how much of it pays is
-  // found by trying.
+  // found by trying. No schedule, which is what auto does, is tried too.
   Schedule best_schedule(const Trace& trace) const {
     const Forecast forecast(trace, facts_, rules_.budget);
     std::int64_t slot = 0;
     for (const ChunkFacts& chunk : facts_) slot = std::max(slot, chunk.slot_bytes);
-    const int most = rules_.prefetch == 0 ? 0 : static_cast<int>(facts_.size());
+    const std::int64_t most = rules_.prefetch == 0 ? 0
+                                                   : std::min(slot * static_cast<std::int64_t>(facts_.size()),
+                                                              rules_.budget.hard());
     Schedule best;
-    std::tuple<std::int64_t, std::int64_t> least;
-    for (int reserved = 0; reserved <= most; reserved = reserved == 0 ? 1 : 2 * reserved) {
-      if (reserved > 0 && reserved * slot > rules_.budget.hard()) break;
-      Schedule schedule =
-          make_schedule(trace, forecast, facts_, now_, start_, reserved * slot, rules_.prefetch);
-      const Playback played = play(trace, schedule);
-      const auto cost = std::make_tuple(played.stall_ns(), played.gathered_bytes);
-      if (reserved > 0 && cost >= least) continue;
-      least = cost;
+    auto least = cost(play(trace, best));
+    for (std::int64_t reserved = 0; reserved <= most; reserved = std::max(slot, 2 * reserved)) {
+      Schedule schedule = make_schedule(trace, forecast, facts_, now_, start_, reserved, rules_.prefetch);
+      const auto its = cost(play(trace, schedule));
+      if (its >= least) continue;
+      least = its;
       best = std::move(schedule);
     }
     return best;
+  }
+
+  static std::tuple<std::int64_t, std::int64_t> cost(const Playback& played) {
+    return {played.stall_ns(), played.gathered_bytes};
   }
 
   Playback play(const Trace& trace, const Schedule& schedule) const {
