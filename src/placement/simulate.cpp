@@ -167,7 +167,7 @@ void Simulator::take(std::int64_t bytes) {
          (reductions_.front().done_ns <= now_ns_ || in_use_ + reducing_ + bytes > limit))
     wait_for_oldest_reduction();
   in_use_ += bytes;
-  ensure(in_use_ <= limit, "a policy keeps to the limit");
+  ensure(in_use_ + reducing_ <= limit, "a policy keeps to the limit");
   played_.peak_bytes = std::max(played_.peak_bytes, in_use_ + reducing_);
 }
 

@@ -145,6 +145,7 @@ TEST_P(PlacementProperty, KeepsItsPromises) {
       for (int iteration = 0; iteration < 3; ++iteration) {
         const Playback played = simulator.play(trace, policy);
         ASSERT_TRUE(played.fits);
+        EXPECT_LE(played.peak_bytes, with.rules.budget.hard());
         EXPECT_EQ(played.evicted_arriving_bytes, 0) << "an order kept to never gathers for nothing";
       }
       policy.unknown_from = static_cast<int>(seed) % trace.size();

@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "placement/retention.hpp"
 #include "placement/simulate.hpp"
 #include "unit/placement/bound.hpp"
 #include "unit/placement/models.hpp"
@@ -90,6 +91,22 @@ TEST_P(BoundTest, AutoAndPlannedGatherLittleMoreThanTheFewest) {
     EXPECT_LE(static_cast<double>(by_plan), 1.02 * least) << slots;
   }
   EXPECT_EQ(fewest(rules(last)), GetParam().chunks) << "with room for everything each chunk is gathered once";
+}
+
+// What a plan keeps is a largest choice, not only a large one.
+TEST_P(BoundTest, RetentionMissesTheFewest) {
+  for (std::int64_t slots = tightest(); slots <= 2 * GetParam().chunks; ++slots) {
+    const PolicyRules with = rules(slots);
+    const Forecast forecast(trace_, facts_, with.budget);
+    const Start empty{0, std::vector<bool>(facts_.size())};
+    const Retention kept = retain(trace_, forecast, facts_, empty, 0);
+    EXPECT_EQ(static_cast<std::int64_t>(kept.misses.size()), fewest(with)) << slots;
+    for (int e = 0; e < trace_.size(); ++e) {
+      const std::int64_t idle = kept.kept_bytes[static_cast<std::size_t>(e)];
+      const std::int64_t filled = idle + forecast.leased(e) + forecast.gradients(e);
+      EXPECT_TRUE(idle == 0 || filled <= forecast.soft(e)) << slots << " at " << e;
+    }
+  }
 }
 
 // Forward and back again is what these are best at; with weights that are read again on the way they fall
