@@ -51,6 +51,7 @@ class PlannedPolicy final : public Policy {
     const Forecast forecast(trace, facts_, rules_.budget);
     std::int64_t slot = 0;
     for (const ChunkFacts& chunk : facts_) slot = std::max(slot, chunk.slot_bytes);
+    if (slot == 0) return {};
     const std::int64_t most = rules_.prefetch == 0 ? 0
                                                    : std::min(slot * static_cast<std::int64_t>(facts_.size()),
                                                               rules_.budget.hard());

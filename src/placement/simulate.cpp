@@ -93,6 +93,8 @@ void Simulator::end(const TraceEvent& event, const Moment& moment, Policy& polic
 }
 
 void Simulator::step() {
+  for (std::size_t c = 0; c < chunks_.size(); ++c)
+    if (chunks_[c].gradient_open) reduce(static_cast<int>(c));
   while (!reductions_.empty()) wait_for_oldest_reduction();
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
     if (chunks_[c].copy == Copy::absent || chunks_[c].leases > 0) continue;

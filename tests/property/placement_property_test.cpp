@@ -139,6 +139,7 @@ TEST_P(PlacementProperty, KeepsItsPromises) {
     Watched policy(GetParam(), with);
     Simulator simulator(with.iteration.facts, {with.rules.budget, with.rates, with.resting_bytes});
     const Trace& trace = with.iteration.trace;
+    ASSERT_TRUE(Trace::well_formed(trace.events(), static_cast<int>(with.iteration.facts.size())));
     ASSERT_NO_THROW({
       if (!simulator.play(trace, policy, false).fits) continue;
       policy.learn(trace);

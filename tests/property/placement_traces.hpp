@@ -75,9 +75,7 @@ class Maker {
           }
       events.push_back(event);
     }
-    for (std::size_t c = 0; c < open.size(); ++c)
-      if (open[c]) events.back().closes.push_back(static_cast<int>(c));
-    return events;
+    return events;  // what is still open the step closes
   }
 
   std::vector<int> some_chunks(int of) {

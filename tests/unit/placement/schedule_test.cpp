@@ -85,7 +85,7 @@ TEST_F(ScheduleTest, ACopyThatGoesComesBackOnlyAfterItsLastLease) {
   const Schedule::Gather back = schedule.gathers.back();
   EXPECT_TRUE(back == (Schedule::Gather{0, 4, 4})) << back.issue;
   // With room reserved for gathers ahead it goes although it could stay.
-  const Schedule wide = make(trace, traces::equal_chunks(3, 10), 30, -1, 10);
+  const Schedule wide = make(trace, traces::equal_chunks(3, 10), 50, -1, 30);
   EXPECT_EQ(wide.releases[1], std::vector<int>{0});
   EXPECT_EQ(wide.gathers.back().issue, 2) << "not before the release after event 1";
 }
