@@ -35,6 +35,7 @@ class AutoPolicy : public Policy {
     return facts_[static_cast<std::size_t>(chunk)].slot_bytes;
   }
   Draft& draft() { return draft_; }
+  Prefetcher& prefetcher() { return prefetcher_; }
   void release(int chunk, const Moment& moment);
 
  private:
@@ -54,7 +55,7 @@ class AutoPolicy : public Policy {
   void make_room(std::int64_t limit_bytes, const Moment& moment, const std::vector<ChunkStatus>& chunks);
   bool make_room_ahead(int chunk, int use, const Moment& moment, const std::vector<ChunkStatus>& chunks);
 
-  std::vector<ChunkFacts> facts_;
+  const std::vector<ChunkFacts>& facts_;  // the caller's; they change between iterations
   PolicyRules rules_;
   Draft draft_;
   Forecast forecast_;

@@ -1,5 +1,7 @@
 #include "placement/draft.hpp"
 
+#include <algorithm>
+
 namespace gemini {
 
 Draft::Draft(const std::vector<ChunkFacts>& facts)
@@ -48,6 +50,10 @@ bool Draft::present(int chunk) const {
 
 bool Draft::released(int chunk) const {
   return released_[static_cast<std::size_t>(chunk)] == decision_;
+}
+
+bool Draft::prefetched(int chunk) const {
+  return std::find(prefetches_.begin(), prefetches_.end(), chunk) != prefetches_.end();
 }
 
 bool Draft::evictable(int chunk) const {

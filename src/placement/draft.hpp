@@ -22,6 +22,7 @@ class Draft {
   [[nodiscard]] std::int64_t filled_bytes() const { return filled_; }
   [[nodiscard]] bool present(int chunk) const;
   [[nodiscard]] bool released(int chunk) const;
+  [[nodiscard]] bool prefetched(int chunk) const;
   // Here or arriving, and nobody's.
   [[nodiscard]] bool evictable(int chunk) const;
 

@@ -31,7 +31,8 @@ class Forecast {
     std::int64_t soft = 0, gradients = 0, leased = 0, closed = 0;
     std::vector<int> idle;
   };
-  [[nodiscard]] const At& at(int event) const { return events_[static_cast<std::size_t>(event)]; }
+  // Checked: a policy may be asked about a trace that it has not learnt.
+  [[nodiscard]] const At& at(int event) const { return events_.at(static_cast<std::size_t>(event)); }
 
   std::vector<At> events_;
   std::vector<std::int64_t> slots_;

@@ -10,14 +10,18 @@ namespace gemini {
 
 class Prefetcher {
  public:
+  // depth: on their way at most.
   explicit Prefetcher(int depth) : depth_(depth) {}
 
   void learn() { ahead_ = 0; }
   // The copy is gone; next_use in the trace.
   void released(int next_use) { ahead_ = std::min(ahead_, next_use); }
 
-  // While fewer than depth are on their way: offers make_room(chunk, use) the next use of an absent chunk,
-  // and prefetches the chunk if it agrees.
+  bool may_start(const Draft& draft, const std::vector<ChunkStatus>& chunks);
+  void start(Draft& draft, int chunk);
+
+  // While one may start: offers make_room(chunk, use) the next use of an absent chunk, and starts it if that
+  // agrees.
   template <class MakeRoom>
   void fetch(Draft& draft, const Trace& trace, int position, const std::vector<ChunkStatus>& chunks,
              const MakeRoom& make_room);
@@ -37,21 +41,14 @@ void Prefetcher::fetch(Draft& draft, const Trace& trace, int position, const std
   if (position <= position_) ahead_ = 0;  // another iteration: a step made copies outdated
   position_ = position;
   ahead_ = std::max(ahead_, position + 1);
-  const auto arrived = [&](int chunk) {
-    return chunks[static_cast<std::size_t>(chunk)].copy != ChunkStatus::Copy::arriving ||
-           !draft.evictable(chunk);
-  };
-  on_their_way_.erase(std::remove_if(on_their_way_.begin(), on_their_way_.end(), arrived),
-                      on_their_way_.end());
   for (; ahead_ < trace.size(); ++ahead_) {
     const TraceEvent& event = trace.events()[static_cast<std::size_t>(ahead_)];
     if (event.kind != TraceEvent::Kind::begin) continue;
     for (const int chunk : event.chunks) {
       if (draft.present(chunk)) continue;
-      if (static_cast<int>(on_their_way_.size()) >= depth_ || draft.released(chunk)) return;
-      if (!make_room(chunk, ahead_)) return;
-      draft.prefetch(chunk);
-      on_their_way_.push_back(chunk);
+      // A copy that has just gone to make room does not come back at once.
+      if (draft.released(chunk) || !may_start(draft, chunks) || !make_room(chunk, ahead_)) return;
+      start(draft, chunk);
     }
   }
 }

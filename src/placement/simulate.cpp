@@ -93,6 +93,8 @@ void Simulator::end(const TraceEvent& event, const Moment& moment, Policy& polic
 }
 
 void Simulator::step() {
+  for (std::size_t c = 0; c < chunks_.size(); ++c)
+    if (chunks_[c].gradient_open) reduce(static_cast<int>(c));
   while (!reductions_.empty()) wait_for_oldest_reduction();
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
     if (chunks_[c].copy == Copy::absent || chunks_[c].leases > 0) continue;
@@ -167,7 +169,7 @@ void Simulator::take(std::int64_t bytes) {
          (reductions_.front().done_ns <= now_ns_ || in_use_ + reducing_ + bytes > limit))
     wait_for_oldest_reduction();
   in_use_ += bytes;
-  ensure(in_use_ <= limit, "a policy keeps to the limit");
+  ensure(in_use_ + reducing_ <= limit, "a policy keeps to the limit");
   played_.peak_bytes = std::max(played_.peak_bytes, in_use_ + reducing_);
 }
 

@@ -78,7 +78,7 @@ class StaticPolicy final : public Policy {
     prefetcher_.fetch(draft_, *moment.trace, moment.position, chunks, fits);
   }
 
-  std::vector<ChunkFacts> facts_;
+  const std::vector<ChunkFacts>& facts_;  // the caller's; they change between iterations
   PolicyRules rules_;
   int kept_;
   Draft draft_;

@@ -1,6 +1,7 @@
 #include "placement/trace.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace gemini {
@@ -12,6 +13,33 @@ Trace::Trace(std::vector<TraceEvent> events, int chunks)
     if (event.kind != TraceEvent::Kind::begin) continue;
     for (const int chunk : event.chunks) uses_[static_cast<std::size_t>(chunk)].push_back(e);
   }
+}
+
+bool Trace::well_formed(const std::vector<TraceEvent>& events, int chunks) {
+  std::vector<int> leases(static_cast<std::size_t>(chunks));
+  std::vector<bool> open(leases.size());
+  for (std::size_t e = 0; e < events.size(); ++e) {
+    const TraceEvent& event = events[e];
+    const bool begins = event.kind == TraceEvent::Kind::begin;
+    if (event.compute_ns < 0 || event.non_model_bytes < 0) return false;
+    if (!begins && (e == 0 || !event.opens.empty())) return false;
+    for (const std::vector<int>* list : {&event.chunks, &event.opens, &event.closes}) {
+      std::set<int> seen;
+      for (const int chunk : *list)
+        if (chunk < 0 || chunk >= chunks || !seen.insert(chunk).second) return false;
+    }
+    for (const int chunk : event.closes) {
+      if (!open[static_cast<std::size_t>(chunk)]) return false;
+      open[static_cast<std::size_t>(chunk)] = false;
+    }
+    for (const int chunk : event.opens) {
+      if (open[static_cast<std::size_t>(chunk)]) return false;
+      open[static_cast<std::size_t>(chunk)] = true;
+    }
+    for (const int chunk : event.chunks)
+      if ((leases[static_cast<std::size_t>(chunk)] += begins ? 1 : -1) < 0) return false;
+  }
+  return std::all_of(leases.begin(), leases.end(), [](int count) { return count == 0; });
 }
 
 int Trace::next_use(int chunk, int position) const {

@@ -31,6 +31,9 @@ class Trace {
   Trace() = default;
   Trace(std::vector<TraceEvent> events, int chunks);
 
+  // Can these events be an iteration? For traces that come from outside: policies rely on it.
+  static bool well_formed(const std::vector<TraceEvent>& events, int chunks);
+
   [[nodiscard]] const std::vector<TraceEvent>& events() const { return events_; }
   [[nodiscard]] int size() const { return static_cast<int>(events_.size()); }
   // Position of the first begin after `position` that leases the chunk; kNever.

@@ -27,7 +27,6 @@ void check_supported(const Options& options, int ranks) {
   allow(options, "collectives", {"auto", "mpi"}, "that transport is not in this version");
   if (options.text("shard_group") != std::to_string(ranks))
     allow(options, "shard_group", {"world"}, "groups of ranks are not in this version");
-  allow(options, "placement", {"auto", "static"}, "planned placement is not in this version");
   allow(options, "gather_dtype", {"same"}, "other types on the wire are not in this version");
   allow(options, "reduce_dtype", {"same"}, "other types on the wire are not in this version");
   allow(options, "check", {"off"}, "checking the order of calls is not in this version");

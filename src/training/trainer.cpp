@@ -25,7 +25,7 @@ std::unique_ptr<Policy> make_policy(const Options& options, const std::vector<Ch
   rules.prefetch = options.text("prefetch") == "auto" ? -1 : static_cast<int>(options.integer("prefetch"));
   rules.keep_share = 1 - options.real("shard_param_frac");
   if (options.text("placement") == "static") return make_static_policy(facts, rules);
-  static_cast<void>(rates);
+  if (options.text("placement") == "planned") return make_planned_policy(facts, rules, rates);
   return make_auto_policy(facts, rules);
 }
 

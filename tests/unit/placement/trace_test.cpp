@@ -36,6 +36,26 @@ TEST(Trace, ComparesOperationsByKindPhaseAndChunks) {
   EXPECT_FALSE(traces::begin({1}).same_operation(traces::end({1})));
 }
 
+TEST(Trace, IsWellFormedIfItCanBeAnIteration) {
+  using traces::begin;
+  using traces::end;
+  const auto well_formed = [](const std::vector<TraceEvent>& events) {
+    return Trace::well_formed(events, 2);
+  };
+  EXPECT_TRUE(well_formed({}));
+  EXPECT_TRUE(well_formed({begin({0}, {0}), begin({0, 1}), end({0}, {0}), end({1}), end({0})}));
+  EXPECT_TRUE(well_formed({begin({0}, {0}), end({0})})) << "the step closes the gradient";
+  EXPECT_TRUE(well_formed({begin({0}, {0}), end({0}, {0}), begin({0}, {0}), end({0}, {0})})) << "reopened";
+  EXPECT_FALSE(well_formed({end({})}));
+  EXPECT_FALSE(well_formed({begin({0})})) << "leased at the end";
+  EXPECT_FALSE(well_formed({begin({0}), end({0}), end({0})}));
+  EXPECT_FALSE(well_formed({begin({2}), end({2})})) << "no such chunk";
+  EXPECT_FALSE(well_formed({begin({-1}), end({-1})}));
+  EXPECT_FALSE(well_formed({begin({0, 0}), end({0, 0})}));
+  EXPECT_FALSE(well_formed({begin({0}, {0}), begin({0}, {0}), end({0}), end({0})})) << "opened twice";
+  EXPECT_FALSE(well_formed({begin({0}), end({0}, {0})})) << "closed and never opened";
+}
+
 TEST(Trace, AnEmptyOneHasNoEvents) {
   EXPECT_EQ(Trace().size(), 0);
   EXPECT_EQ(Trace({}, 2).first_use(1), Trace::kNever);
