@@ -12,7 +12,8 @@ MpiTransport::MpiTransport(Communicator comm, Topology topology, std::int64_t co
       sum_(topology_.nodes) {}
 
 // One all-gather per piece of at most count_limit elements. Displacements are a datatype's extent, which is
-// an address: no count or displacement passes count_limit however large the chunk.
+// an address: no count or displacement passes count_limit however large the chunk. A shard that stands in its
+// place in the slot already is not copied.
 class MpiTransport::Gather final : public Operation {
  public:
   Gather(const MpiTransport& transport, const ShardedChunk& chunk, std::byte* slot)
@@ -30,8 +31,10 @@ class MpiTransport::Gather final : public Operation {
     const int count = static_cast<int>(std::min(chunk_.shard_elems - posted_, transport_.count_limit_));
     const std::int64_t offset = posted_ * size_of(chunk_.dtype);
     piece_.emplace(mpi_type(chunk_.dtype), count, chunk_.shard_bytes());
-    check_mpi(MPI_Iallgather(chunk_.shard + offset, count, mpi_type(chunk_.dtype), slot_ + offset, 1,
-                             piece_->get(), transport_.comm_.get(), &request_),
+    const bool in_place = chunk_.shard == slot_ + transport_.topology_.rank * chunk_.shard_bytes();
+    const void* from = in_place ? MPI_IN_PLACE : chunk_.shard + offset;
+    check_mpi(MPI_Iallgather(from, count, mpi_type(chunk_.dtype), slot_ + offset, 1, piece_->get(),
+                             transport_.comm_.get(), &request_),
               "MPI_Iallgather");
     posted_ += count;
   }

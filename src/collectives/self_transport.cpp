@@ -35,7 +35,9 @@ class SelfTransport final : public Transport {
   std::unique_ptr<Operation> acquire(const ShardedChunk&, std::byte*) override {
     return std::make_unique<Nothing>();
   }
-  [[nodiscard]] std::byte* view(const ShardedChunk& chunk, std::byte*) const override { return chunk.shard; }
+  [[nodiscard]] std::byte* view(const ShardedChunk& chunk, std::byte* slot) const override {
+    return slot != nullptr ? slot : chunk.shard;
+  }
   std::unique_ptr<Operation> reduce(const GradientReduction& reduction) override {
     return std::make_unique<LocalReduction>(reduction);
   }

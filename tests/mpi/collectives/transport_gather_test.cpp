@@ -34,6 +34,13 @@ class Chunk {
   std::unique_ptr<Operation> acquire(MpiTransport& transport) {
     return transport.acquire(chunk_, slot_.data());
   }
+  // The shard stands in its place in the slot.
+  std::unique_ptr<Operation> acquire_in_place(MpiTransport& transport) {
+    ShardedChunk staged = chunk_;
+    staged.shard = slot_.data() + world_rank() * bytes_;
+    std::memcpy(staged.shard, shard_.data(), shard_.size());
+    return transport.acquire(staged, slot_.data());
+  }
   [[nodiscard]] bool is_whole() const {
     for (int rank = 0; rank < world_size(); ++rank)
       for (std::int64_t i = 0; i < bytes_; ++i)
@@ -63,6 +70,9 @@ TEST(MpiGather, PutsEveryShardInItsPlaceInPiecesOfAnySize) {
         Chunk chunk(elems, type);
         queue.run(chunk.acquire(transport), "a test");
         EXPECT_TRUE(chunk.is_whole()) << elems << " " << name_of(type) << " limit " << limit;
+        Chunk staged(elems, type);
+        queue.run(staged.acquire_in_place(transport), "a test");
+        EXPECT_TRUE(staged.is_whole()) << elems << " " << name_of(type) << " in place, limit " << limit;
       }
     transport.free_communicator();
   }
@@ -107,7 +117,7 @@ TEST(MpiGather, CountsBeyondThirtyTwoBits) {
   transport.free_communicator();
 }
 
-TEST(SelfTransport, ShowsTheShardItself) {
+TEST(SelfTransport, ShowsTheShardItselfOrWhereItWasStaged) {
   const auto transport = make_self_transport();
   test::Queue queue;
   std::byte shard[64]{};
@@ -116,6 +126,9 @@ TEST(SelfTransport, ShowsTheShardItself) {
   EXPECT_EQ(transport->ranks(), 1);
   queue.run(transport->acquire(chunk, nullptr), "a test");
   EXPECT_EQ(transport->view(chunk, nullptr), shard);
+  std::byte slot[64]{};
+  queue.run(transport->acquire(chunk, slot), "a test");
+  EXPECT_EQ(transport->view(chunk, slot), slot);
 }
 
 }  // namespace
