@@ -2,8 +2,8 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -17,8 +17,7 @@ constexpr std::size_t kLastWordsBytes = 1024;
 constexpr int kPollsBetweenLooks = 64;
 constexpr int kPollsBeforeYield = 256;
 constexpr auto kBackgroundPause = std::chrono::microseconds(50);
-
-using Clock = std::chrono::steady_clock;
+constexpr Clock::duration kLongestSleep = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -68,15 +67,22 @@ void CommQueue::wait(Ticket ticket, const char* what) {
   if (done(ticket)) return;
   const auto start = Clock::now();
   for (std::int64_t polls = 1;; ++polls) {
+    Clock::duration idle{};
+    bool looks = false;
     {
       const std::lock_guard lock(mutex_);
       if (failure_) std::rethrow_exception(failure_);
       advance();
       if (done(ticket)) break;
-      if (polls % kPollsBetweenLooks == 0) hear_last_words();
+      idle = idle_time();
+      looks = idle > Clock::duration::zero() || polls % kPollsBetweenLooks == 0;
+      if (looks) hear_last_words();
     }
-    if (polls > kPollsBeforeYield) sched_yield();
-    if (polls % kPollsBetweenLooks != 0 || timeout_s_ == 0) continue;
+    if (idle > Clock::duration::zero())
+      std::this_thread::sleep_for(idle);
+    else if (polls > kPollsBeforeYield)
+      sched_yield();
+    if (!looks || timeout_s_ == 0) continue;
     const std::chrono::duration<double> waited = Clock::now() - start;
     if (waited.count() > timeout_s_)
       fail(GEMINI_ERR_TIMEOUT, "{}: a peer did not arrive within timeout_s = {} s", what, timeout_s_);
@@ -103,6 +109,11 @@ void CommQueue::advance() {
   }
 }
 
+Clock::duration CommQueue::idle_time() const {
+  if (operations_.empty()) return {};
+  return std::clamp(operations_.front()->idle_until() - Clock::now(), Clock::duration{}, kLongestSleep);
+}
+
 void CommQueue::hear_last_words() {
   int waiting = 0;
   MPI_Status status;
@@ -120,6 +131,7 @@ void CommQueue::hear_last_words() {
 
 void CommQueue::drive_in_background(Ticket ticket) noexcept {
   while (!done(ticket) && !abandoned_) {
+    Clock::duration idle{};
     {
       const std::lock_guard lock(mutex_);
       if (failure_ || abandoned_) return;
@@ -128,8 +140,9 @@ void CommQueue::drive_in_background(Ticket ticket) noexcept {
       } catch (...) {
         return;  // kept in failure_ for the next call
       }
+      idle = idle_time();
     }
-    if (!done(ticket)) std::this_thread::sleep_for(kBackgroundPause);
+    if (!done(ticket)) std::this_thread::sleep_for(std::max<Clock::duration>(idle, kBackgroundPause));
   }
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -17,6 +18,8 @@
 
 namespace gemini {
 
+using Clock = std::chrono::steady_clock;
+
 class Operation {
  public:
   Operation() = default;
@@ -25,6 +28,8 @@ class Operation {
   virtual ~Operation() = default;
   // The first call posts it; true once it is complete. Never blocks.
   virtual bool poll() = 0;
+  // poll() need not be called before this time: whoever waits may sleep.
+  [[nodiscard]] virtual Clock::time_point idle_until() const { return {}; }
 };
 
 // A place in the queue; 0 is always complete.
@@ -64,8 +69,9 @@ class CommQueue {
   static int on_finalize(MPI_Comm comm, int keyval, void* queue, void* extra);
   void stop_worker() noexcept;
 
-  void advance();          // with mutex_ held
-  void hear_last_words();  // with mutex_ held
+  void advance();                                   // with mutex_ held
+  [[nodiscard]] Clock::duration idle_time() const;  // with mutex_ held; 0: poll again
+  void hear_last_words();                           // with mutex_ held
   void drive_in_background(Ticket ticket) noexcept;
 
   Communicator control_;

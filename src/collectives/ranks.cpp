@@ -1,5 +1,6 @@
 #include "collectives/ranks.hpp"
 
+#include "collectives/delayed_transport.hpp"
 #include "collectives/mpi_transport.hpp"
 
 namespace gemini {
@@ -23,11 +24,13 @@ Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()
   if (topology_.ranks == 1) {
     chunks.free();
     transport_ = make_self_transport();
-    return;
+  } else {
+    auto transport = std::make_unique<MpiTransport>(std::move(chunks), topology_);
+    free_transport_ = [raw = transport.get()] { raw->free_communicator(); };
+    transport_ = std::move(transport);
   }
-  auto transport = std::make_unique<MpiTransport>(std::move(chunks), topology_);
-  free_transport_ = [raw = transport.get()] { raw->free_communicator(); };
-  transport_ = std::move(transport);
+  if (const auto delay = parse_link_delay(options.text("collectives")))
+    transport_ = make_delayed_transport(std::move(transport_), *delay);
 }
 
 void Ranks::free_communicators() noexcept {

@@ -55,7 +55,7 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
 // auto becomes what it stands for, so that gemini_get_option tells what is in force.
 void Context::resolve_options() {
   options_.set("backend", "host");
-  options_.set("collectives", "mpi");
+  if (options_.text("collectives") == "auto") options_.set("collectives", "mpi");
   options_.set("placement", "static");
   options_.set("prefetch", "0");
   options_.set("device_memory", std::to_string(tier_.limit()));

@@ -30,7 +30,8 @@ void refuse_text(const Options& options, std::string_view key, const char* missi
 void check_supported(const Options& options, int ranks) {
   allow(options, "backend", {"host", "auto"}, "this build has no CUDA");
   allow(options, "device", {"auto", "current"}, "this build has no devices");
-  allow(options, "collectives", {"auto", "mpi"}, "that transport is not in this version");
+  if (!parse_link_delay(options.text("collectives")))
+    allow(options, "collectives", {"auto", "mpi"}, "that transport is not in this version");
   if (options.text("shard_group") != std::to_string(ranks))
     allow(options, "shard_group", {"world"}, "groups of ranks are not in this version");
   allow(options, "placement", {"auto", "static"}, "planned placement is not in this version");
