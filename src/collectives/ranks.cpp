@@ -21,12 +21,19 @@ Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()
     throw;
   }
   topology_ = discover_topology(chunks);
+  try {
+    cut_into_groups(topology_, options.text("shard_group"));
+  } catch (...) {  // on every rank the same
+    chunks.free();
+    free_communicators();
+    throw;
+  }
   if (topology_.ranks == 1) {
     chunks.free();
     transport_ = make_self_transport();
   } else {
     auto transport = std::make_unique<MpiTransport>(std::move(chunks), topology_);
-    free_transport_ = [raw = transport.get()] { raw->free_communicator(); };
+    free_transport_ = [raw = transport.get()] { raw->free_communicators(); };
     transport_ = std::move(transport);
   }
   if (const auto delay = parse_link_delay(options.text("collectives")))

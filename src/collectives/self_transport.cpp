@@ -1,13 +1,9 @@
+#include "collectives/basic_operations.hpp"
 #include "collectives/canonical_sum.hpp"
 #include "collectives/transport.hpp"
 
 namespace gemini {
 namespace {
-
-class Nothing final : public Operation {
- public:
-  bool poll() override { return true; }
-};
 
 class LocalReduction final : public Operation {
  public:

@@ -26,12 +26,6 @@ Options with_environment(Options options, std::exception_ptr& refusal) {
   return options;
 }
 
-int size_of_comm(MPI_Comm comm) {
-  int size = 1;
-  check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
-  return size;
-}
-
 }  // namespace
 
 Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
@@ -40,7 +34,7 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
              [&] {
                if (refusal) std::rethrow_exception(refusal);
                kernels::start();
-               check_supported(options_, size_of_comm(parent));
+               check_supported(options_);
                static_cast<void>(StepSettings(options_));  // checks what belongs together
              }),
       log_(parse_log_level(options_.text("log")), ranks_.topology().rank),

@@ -27,13 +27,11 @@ void refuse_text(const Options& options, std::string_view key, const char* missi
 
 }  // namespace
 
-void check_supported(const Options& options, int ranks) {
+void check_supported(const Options& options) {
   allow(options, "backend", {"host", "auto"}, "this build has no CUDA");
   allow(options, "device", {"auto", "current"}, "this build has no devices");
   if (!parse_link_delay(options.text("collectives")))
     allow(options, "collectives", {"auto", "mpi"}, "that transport is not in this version");
-  if (options.text("shard_group") != std::to_string(ranks))
-    allow(options, "shard_group", {"world"}, "groups of ranks are not in this version");
   allow(options, "placement", {"auto", "static"}, "planned placement is not in this version");
   allow_number(options, "shard_param_frac", 1,
                "parameters that stay gathered are marked GEMINI_PARAM_RESIDENT");

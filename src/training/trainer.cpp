@@ -42,7 +42,7 @@ Trainer::Trainer(const Options& options, Ranks& ranks, Registry& registry, Tier&
       registry_(registry),
       settings_(options),
       keep_masters_(options.flag("master_weights")),
-      store_(registry.tensors(), layout_of(options, ranks, registry), ranks.topology().rank, tier,
+      store_(registry.tensors(), layout_of(options, ranks, registry), ranks.group_index(), tier,
              ranks.transport(), ranks.queue()),
       gradients_(registry, store_, ranks.transport(), ranks.queue(), micro_batches_,
                  reduction_rules(options, ranks.topology().ranks)),

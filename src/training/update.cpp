@@ -49,8 +49,8 @@ void update_lamb(Ranks& ranks, Registry& registry, ChunkStore& store, const Upda
     kernels::lamb_moments(hyper_of(piece.parameter, update.settings), piece.parameter.step_count,
                           kernel_piece(piece, update.grad_factor), weights[p], updates[p]);
   });
-  add_over_ranks(ranks, weights, "the norms of LAMB");
-  add_over_ranks(ranks, updates, "the norms of LAMB");
+  add_over_shards(ranks, weights, "the norms of LAMB");
+  add_over_shards(ranks, updates, "the norms of LAMB");
   for_each_updated(registry, store, update.verdict, [&](const OwnedPiece& piece) {
     kernels::lamb_apply(hyper_of(piece.parameter, update.settings), piece.parameter.step_count,
                         trust_ratio(weights[static_cast<std::size_t>(piece.parameter.index)],

@@ -187,6 +187,14 @@ TEST(ResolvedOptions, SayWhatAutoStandsFor) {
   EXPECT_NE("0", ctx.option("chunk_elems"));
 }
 
+TEST(ShardGroup, MustDivideTheRanks) {
+  gemini_context_t ctx = nullptr;
+  const Options opts({{"shard_group", "5"}});
+  REFUSED(GEMINI_ERR_ARGUMENT, gemini_create(MPI_COMM_WORLD, opts.get(), &ctx), "shard_group = 5",
+          "the " + std::to_string(ranks_of()) + " ranks");
+  EXPECT_EQ(nullptr, ctx);
+}
+
 namespace {
 
 class Unsupported : public testing::TestWithParam<std::pair<const char*, const char*>> {};
@@ -206,7 +214,6 @@ INSTANTIATE_TEST_SUITE_P(
     Options, Unsupported,
     testing::Values(std::pair("backend", "cuda"), std::pair("device", "0"),
                     std::pair("collectives", "shared"), std::pair("collectives", "nccl"),
-                    std::pair("shard_group", "node"), std::pair("shard_group", "5"),
                     std::pair("placement", "planned"), std::pair("shard_param_frac", "0.5"),
                     std::pair("offload_optim_frac", "1"), std::pair("offload_param_frac", "1"),
                     std::pair("spill_dir", "/tmp"), std::pair("prefetch", "2"),

@@ -30,7 +30,7 @@ class Link {
       auto mpi = std::make_unique<MpiTransport>(
           Communicator(MPI_COMM_WORLD),
           make_topology(world_rank(), std::vector<int>(static_cast<std::size_t>(world_size()))));
-      free_ = [raw = mpi.get()] { raw->free_communicator(); };
+      free_ = [raw = mpi.get()] { raw->free_communicators(); };
       real = std::move(mpi);
     }
     transport_ = make_delayed_transport(std::move(real), delay);

@@ -74,7 +74,7 @@ TEST(MpiGather, PutsEveryShardInItsPlaceInPiecesOfAnySize) {
         queue.run(staged.acquire_in_place(transport), "a test");
         EXPECT_TRUE(staged.is_whole()) << elems << " " << name_of(type) << " in place, limit " << limit;
       }
-    transport.free_communicator();
+    transport.free_communicators();
   }
 }
 
@@ -88,7 +88,7 @@ TEST(MpiGather, SeveralInTheQueue) {
   for (Chunk& chunk : chunks) last = queue.submit(chunk.acquire(transport));
   queue.wait(last, "a test");
   for (const Chunk& chunk : chunks) EXPECT_TRUE(chunk.is_whole());
-  transport.free_communicator();
+  transport.free_communicators();
 }
 
 TEST(MpiGather, CountsWhatItSends) {
@@ -100,7 +100,7 @@ TEST(MpiGather, CountsWhatItSends) {
   EXPECT_EQ(transport.wire().reduce_bytes, 0);
   transport.reset_wire();
   EXPECT_EQ(transport.wire().gather_bytes, 0);
-  transport.free_communicator();
+  transport.free_communicators();
 }
 
 // Nothing is computed in 32 bits: operations on more than 2^31 elements know their size.
@@ -114,7 +114,7 @@ TEST(MpiGather, CountsBeyondThirtyTwoBits) {
   std::byte gradient{};
   (void)transport.reduce({kElems, DType::f64, &gradient, nullptr, true, 1.0});
   EXPECT_EQ(transport.wire().reduce_bytes, 8 * kElems * (world_size() - 1));
-  transport.free_communicator();
+  transport.free_communicators();
 }
 
 TEST(SelfTransport, ShowsTheShardItselfOrWhereItWasStaged) {
