@@ -41,6 +41,11 @@ Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()
 }
 
 void Ranks::free_communicators() noexcept {
+  try {
+    queue_->settle();
+  } catch (...) {
+    return;  // a rank died after it agreed: what MPI may still use stays
+  }
   if (free_transport_) free_transport_();
   agreement_->free_communicator();
   queue_->free_communicator();
