@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "collectives/transport_over.hpp"
+
 namespace gemini {
 namespace {
 
@@ -25,37 +27,32 @@ class Delayed final : public Operation {
   bool arrived_ = false;
 };
 
-class DelayedTransport final : public Transport {
+class DelayedTransport final : public TransportOver {
  public:
   DelayedTransport(std::unique_ptr<Transport> real, LinkDelay delay)
-      : real_(std::move(real)), delay_(delay) {}
+      : TransportOver(std::move(real)), delay_(delay) {}
 
   [[nodiscard]] const char* name() const override { return "delayed"; }
-  [[nodiscard]] int ranks() const override { return real_->ranks(); }
-  [[nodiscard]] bool needs_slot() const override { return real_->needs_slot(); }
   std::unique_ptr<Operation> acquire(const ShardedChunk& chunk, std::byte* slot) override {
-    return delayed(real_->acquire(chunk, slot));
-  }
-  [[nodiscard]] std::byte* view(const ShardedChunk& chunk, std::byte* slot) const override {
-    return real_->view(chunk, slot);
+    const std::int64_t before = sent();
+    return delayed(TransportOver::acquire(chunk, slot), before);
   }
   std::unique_ptr<Operation> reduce(const GradientReduction& reduction) override {
-    return delayed(real_->reduce(reduction));
+    const std::int64_t before = sent();
+    return delayed(TransportOver::reduce(reduction), before);
   }
 
  private:
-  // The real transport counted what the operation will send.
-  std::unique_ptr<Operation> delayed(std::unique_ptr<Operation> operation) {
-    const WireCounters sent = real_->wire();
-    real_->reset_wire();
-    wire_.gather_bytes += sent.gather_bytes;
-    wire_.reduce_bytes += sent.reduce_bytes;
-    const double bits = 8.0 * static_cast<double>(sent.gather_bytes + sent.reduce_bytes);
+  [[nodiscard]] std::int64_t sent() const { return wire().gather_bytes + wire().reduce_bytes; }
+
+  // The real transport has counted what the operation will send.
+  [[nodiscard]] std::unique_ptr<Operation> delayed(std::unique_ptr<Operation> operation,
+                                                   std::int64_t before) const {
+    const double bits = 8.0 * static_cast<double>(sent() - before);
     const std::chrono::duration<double, std::nano> time(1e3 * delay_.latency_us + bits / delay_.gbit_per_s);
     return std::make_unique<Delayed>(std::move(operation), std::chrono::duration_cast<Clock::duration>(time));
   }
 
-  std::unique_ptr<Transport> real_;
   LinkDelay delay_;
 };
 

@@ -2,6 +2,7 @@
 
 #include "collectives/delayed_transport.hpp"
 #include "collectives/mpi_transport.hpp"
+#include "collectives/ordered_transport.hpp"
 
 namespace gemini {
 
@@ -36,6 +37,8 @@ Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()
     free_transport_ = [raw = transport.get()] { raw->free_communicators(); };
     transport_ = std::move(transport);
   }
+  if (options.text("check") != "off" && topology_.ranks > 1)
+    transport_ = std::make_unique<OrderedTransport>(std::move(transport_), *agreement_);
   if (const auto delay = parse_link_delay(options.text("collectives")))
     transport_ = make_delayed_transport(std::move(transport_), *delay);
 }

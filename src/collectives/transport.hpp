@@ -55,8 +55,8 @@ class Transport {
   // Contributions are added in rank order within a node, then node sums in order of their first rank.
   virtual std::unique_ptr<Operation> reduce(const GradientReduction& reduction) = 0;
 
-  [[nodiscard]] const WireCounters& wire() const { return wire_; }
-  void reset_wire() { wire_ = {}; }
+  [[nodiscard]] virtual const WireCounters& wire() const { return wire_; }
+  virtual void reset_wire() { wire_ = {}; }
 
  protected:
   WireCounters wire_;

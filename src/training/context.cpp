@@ -6,6 +6,7 @@
 
 #include "kernels/runtime.hpp"
 #include "training/supported.hpp"
+#include "training/value_check.hpp"
 
 namespace gemini {
 namespace {
@@ -70,6 +71,8 @@ void Context::commit() {
     check_not_committed("gemini_commit");
     Trainer::check(options_, ranks_, registry_, tier_);
   });
+  const bool checks_values = options_.text("check") == "values";
+  if (checks_values) check_same_data(ranks_, registry_);
   // Building and drawing are local; what fails there fails before values travel.
   std::unique_ptr<Trainer> built;
   ranks_.agreement().act_and_agree(Call::commit, [&] {
@@ -77,8 +80,10 @@ void Context::commit() {
     built->draw_initial_values();
   });
   built->spread_initial_values();
+  if (checks_values) built->check_initial_values();
   trainer_ = std::move(built);
   trainer_->set_update(custom_update_);
+  for (Parameter& p : registry_.all()) p.initialiser.data = {};
   log_.info("committed {} parameters in {} chunks", registry_.all().size(),
             trainer_->store().chunks().size());
 }

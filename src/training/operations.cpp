@@ -57,12 +57,15 @@ void Operations::pre_op(Parameter* const* params, std::int64_t count, std::int64
   for (const Action& action : StaticPolicy::before_operation(needed)) to_gather.push_back(action.chunk);
 
   const std::int64_t bytes = room_for(to_gather);
-  if (phase == GEMINI_FORWARD && micro_batches_.forward_ends_one()) {
-    store_.tier().require(bytes, kOperation, gradients_.buffer_bytes());
+  const bool ends_one = phase == GEMINI_FORWARD && micro_batches_.forward_ends_one();
+  store_.tier().require(bytes, kOperation,
+                        ends_one ? gradients_.buffer_bytes() : gradients_.in_flight_bytes());
+  if (ends_one) {
+    check_micro_batch_may_end();
+    note(OrderedCall::Kind::micro_batch_end);
     end_micro_batch();
-  } else {
-    store_.tier().require(bytes, kOperation, gradients_.in_flight_bytes());
   }
+  note(OrderedCall::Kind::pre_op, phase);
   make_room(bytes);
   if (may_begin && micro_batches_.idle()) gradients_.drop_held();
   store_.gather(to_gather);
@@ -77,6 +80,7 @@ void Operations::post_op(Parameter* const* params, std::int64_t count) {
     if (p->leases.empty())
       fail(GEMINI_ERR_STATE, "parameter \"{}\" is not leased; gemini_pre_op first", p->name);
   for (const int chunk : chunks_) store_.check_unwritten(store_[chunk]);
+  note(OrderedCall::Kind::post_op);
   for (Parameter* p : named_) end_lease(*p);
   std::vector<ChunkView> used;
   for (const int chunk : chunks_) {
@@ -170,6 +174,8 @@ void Operations::grad_ready(Parameter& p) {
   const bool counted = p.counted_in == micro_batches_.number();
   if (p.backward_leases == 0 && (!counted || p.backward_count == 0))
     fail(GEMINI_ERR_STATE, "parameter \"{}\" was not leased in GEMINI_BACKWARD in this micro-batch", p.name);
+  named_ = {&p};
+  note(OrderedCall::Kind::grad_ready);
   gradients_.declared_ready(p);
   if (p.chunk < 0) return;
   Chunk& chunk = store_[p.chunk];
@@ -177,11 +183,25 @@ void Operations::grad_ready(Parameter& p) {
   gradients_.reduce_if_due(chunk);
 }
 
-void Operations::end_micro_batch() {
+void Operations::note(OrderedCall::Kind kind, gemini_phase_t phase) {
+  if (!agreement_.notes_order()) return;
+  OrderedCall call{kind, static_cast<int>(phase), {}};
+  bool local = true;
+  for (const Parameter* p : named_) {
+    local = local && (p->resident || p->ignored);
+    call.params.push_back(p->index);
+  }
+  if (!local || kind == OrderedCall::Kind::micro_batch_end) agreement_.note(call);
+}
+
+void Operations::check_micro_batch_may_end() const {
   for (const Parameter& p : registry_.all())
     if (p.backward_leases > 0)
       fail(GEMINI_ERR_STATE,
            "a FORWARD operation would end the micro-batch while \"{}\" is leased in BACKWARD", p.name);
+}
+
+void Operations::end_micro_batch() {
   gradients_.finish_micro_batch();
   micro_batches_.finish_one();
 }

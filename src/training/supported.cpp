@@ -42,7 +42,6 @@ void check_supported(const Options& options) {
   allow(options, "gather_dtype", {"same"}, "other types on the wire are not in this version");
   allow(options, "reduce_dtype", {"same"}, "other types on the wire are not in this version");
   allow(options, "accumulate_mode", {"reduce"}, "keeping whole gradients is not in this version");
-  allow(options, "check", {"off"}, "checking the order of calls is not in this version");
   refuse_text(options, "trace_in", "traces are not in this version");
   refuse_text(options, "trace_out", "traces are not in this version");
   allow(options, "trace", {"off"}, "traces are not in this version");

@@ -3,6 +3,7 @@
 #include "kernels/kernels.hpp"
 #include "training/initialise.hpp"
 #include "training/staged_piece.hpp"
+#include "training/value_check.hpp"
 
 namespace gemini {
 namespace {
@@ -46,7 +47,7 @@ Trainer::Trainer(const Options& options, Ranks& ranks, Registry& registry, Tier&
              ranks.transport(), ranks.queue()),
       gradients_(registry, store_, ranks.transport(), ranks.queue(), micro_batches_,
                  reduction_rules(options, ranks.topology().ranks)),
-      operations_(store_, registry, gradients_, micro_batches_),
+      operations_(store_, registry, gradients_, micro_batches_, ranks.agreement()),
       loss_scale_(make_loss_scale(options, registry.trains_f16())) {
   for (Parameter& p : registry.all()) {
     const TensorPlace place = store_.layout().places[static_cast<std::size_t>(p.index)];
@@ -56,6 +57,8 @@ Trainer::Trainer(const Options& options, Ranks& ranks, Registry& registry, Tier&
   }
   for (Chunk& chunk : store_.chunks())
     if (!chunk.spec.frozen) start_training(chunk);
+  if (options.text("check") != "off")
+    ranks.agreement().check_order([&registry](int param) { return registry[param].name; });
 }
 
 void Trainer::start_training(Chunk& chunk) {
@@ -70,6 +73,11 @@ void Trainer::draw_initial_values() {
 void Trainer::spread_initial_values() {
   initialise_from_data(ranks_, registry_, store_);
   store_.gather(resident_chunks());
+}
+
+void Trainer::check_initial_values() {
+  check_finite(ranks_, registry_, store_);
+  check_same_copies(ranks_, registry_, store_, resident_chunks());
 }
 
 std::vector<int> Trainer::resident_chunks() const {
