@@ -11,6 +11,17 @@ find_package(fmt REQUIRED)
 # Fingerprints compared over ranks: header-only use of xxHash.
 find_path(GEMINI_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 
+# Files as a memory tier: many requests under way at once. Without it a thread reads and writes.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  pkg_check_modules(GEMINI_LIBURING QUIET IMPORTED_TARGET liburing>=2.0)
+endif()
+if(GEMINI_LIBURING_FOUND)
+  message(STATUS "Found liburing: ${GEMINI_LIBURING_VERSION}")
+else()
+  message(STATUS "No liburing (or no pkg-config to find it): the file tier reads and writes by a thread")
+endif()
+
 # KokkosConfig insists on this in the project that finds it.
 set(CMAKE_CXX_EXTENSIONS OFF)
 find_package(Kokkos REQUIRED CONFIG)

@@ -10,6 +10,14 @@
 #include "memory/poison.hpp"
 
 namespace gemini {
+namespace {
+
+void* pages_of_the_machine(std::int64_t bytes) {
+  return mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+              -1, 0);
+}
+
+}  // namespace
 
 Block::Block(Block&& other) noexcept
     : tier_(other.tier_),
@@ -50,7 +58,7 @@ void Tier::require(std::int64_t bytes, const char* what, std::int64_t returning)
 Block Tier::allocate(std::int64_t bytes, const char* what) {
   const std::int64_t size = rounded(bytes);
   if (size == 0) return {};
-  std::byte* data = map(size, what);
+  std::byte* data = map(size, what, GEMINI_ERR_OUT_OF_MEMORY);
   in_use_ += size;
   return {*this, data, size};
 }
@@ -60,7 +68,7 @@ std::byte* Tier::take_slot(std::int64_t bytes, const char* what) {
   auto& idle = idle_[size];
   std::byte* slot = nullptr;
   if (idle.empty()) {
-    slot = map(size, what);
+    slot = map(size, what, GEMINI_ERR_DEVICE);
   } else {
     slot = idle.back();
     idle.pop_back();
@@ -94,14 +102,17 @@ void Tier::remove_guest(std::int64_t bytes) noexcept {
   held_ -= bytes;
 }
 
-std::byte* Tier::map(std::int64_t bytes, const char* what) {
+std::byte* Tier::map(std::int64_t bytes, const char* what, gemini_status_t if_refused) {
   require(bytes, what);
   if (limit_ >= 0 && held_ + bytes > limit_) drop_idle_slots();
-  void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* data = pages_of_the_machine(bytes);
+  if (data == MAP_FAILED) {
+    drop_idle_slots();
+    data = pages_of_the_machine(bytes);
+  }
   if (data == MAP_FAILED)
-    fail(GEMINI_ERR_OUT_OF_MEMORY, "{} need {}, which the machine does not give", what,
-         text::format_bytes(bytes));
+    fail(if_refused, "{} need {}: the machine does not give them, although the budget {} allows it", what,
+         text::format_bytes(bytes), option_);
   held_ += bytes;
   peak_ = std::max(peak_, held_);
   return static_cast<std::byte*>(data);

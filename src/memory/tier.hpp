@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "gemini.h"
+
 namespace gemini {
 
 class Tier;
@@ -39,6 +41,7 @@ class Block {
 class Tier {
  public:
   static constexpr std::int64_t kPage = 4096;
+  static constexpr std::int64_t kNoLimit = std::int64_t{1} << 62;  // sums of it and sizes do not overflow
 
   // limit_bytes -1: as much as the machine gives. option: the key that a user would raise.
   Tier(std::string option, std::int64_t limit_bytes) : option_(std::move(option)), limit_(limit_bytes) {}
@@ -61,7 +64,11 @@ class Tier {
   // shards of this model". returning: what will be given back before.
   void require(std::int64_t bytes, const char* what, std::int64_t returning = 0) const;
 
+  // GEMINI_ERR_OUT_OF_MEMORY also if the machine does not give what the budget allows: whoever allocates
+  // agrees on the outcome with the other ranks.
   Block allocate(std::int64_t bytes, const char* what);
+  // In an operation all ranks know what the budget refuses, but a refusal of the machine is of this rank
+  // alone: GEMINI_ERR_DEVICE.
   std::byte* take_slot(std::int64_t bytes, const char* what);
   void give_slot(std::byte* slot, std::int64_t bytes) noexcept;
 
@@ -70,13 +77,16 @@ class Tier {
   void remove_guest(std::int64_t bytes) noexcept;
 
   [[nodiscard]] std::int64_t limit() const noexcept { return limit_; }
+  [[nodiscard]] std::int64_t in_use() const noexcept { return in_use_; }
+  // The most that fits().
+  [[nodiscard]] std::int64_t room() const noexcept { return limit_ < 0 ? kNoLimit : limit_ - in_use_; }
   [[nodiscard]] std::int64_t held() const noexcept { return held_; }
   [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }
   void reset_peak() noexcept { peak_ = held_; }
 
  private:
   friend class Block;
-  std::byte* map(std::int64_t bytes, const char* what);
+  std::byte* map(std::int64_t bytes, const char* what, gemini_status_t if_refused);
   void unmap(std::byte* data, std::int64_t bytes) noexcept;
   void drop_idle_slots() noexcept;
 

@@ -14,6 +14,12 @@ namespace gemini::reference {
 std::uint16_t encode16(double value, int exponent_bits, int mantissa_bits);
 double decode16(std::uint16_t bits, int exponent_bits, int mantissa_bits);
 
+// OCP e4m3 from its definition; what lies beyond the largest becomes the largest, infinities become NaN.
+std::uint8_t encode8(double value);
+double decode8(std::uint8_t bits);
+void encode_float8(DType type, const void* x, std::int64_t count, void* encoded);
+void decode_float8(const void* encoded, std::int64_t count, DType type, void* x);
+
 // Element i of an array as a double (exact), and back (rounded once).
 double load(DType type, const void* x, std::int64_t i);
 void store(DType type, void* x, std::int64_t i, double value);
