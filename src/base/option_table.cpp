@@ -130,23 +130,13 @@ bool number_in_range(const OptionSpec& spec, std::string_view value) {
   return number && *number >= spec.minimum && *number <= spec.maximum;
 }
 
-// delayed:<latency_us>,<gbit_per_s>
-bool is_delayed_transport(std::string_view value) {
-  constexpr std::string_view kPrefix = "delayed:";
-  const auto comma = value.find(',');
-  if (value.substr(0, kPrefix.size()) != kPrefix || comma == std::string_view::npos) return false;
-  const auto latency = text::parse_real(value.substr(kPrefix.size(), comma - kPrefix.size()));
-  const auto rate = text::parse_real(value.substr(comma + 1));
-  return latency && rate && *latency >= 0 && *rate > 0;
-}
-
 bool allowed(const OptionSpec& spec, std::string_view value) {
   if (std::find(spec.keywords.begin(), spec.keywords.end(), value) != spec.keywords.end()) return true;
   switch (spec.kind) {
     case Kind::choice: return false;
     case Kind::text: return true;
     case Kind::bytes: return text::parse_bytes(value).has_value();
-    case Kind::collectives: return is_delayed_transport(value);
+    case Kind::collectives: return parse_link_delay(value).has_value();
     case Kind::real:
     case Kind::integer: return number_in_range(spec, value);
   }
@@ -180,6 +170,16 @@ std::string allowed_values(const OptionSpec& spec) {
       return words + separator + fmt::format("a number from {} to {}", spec.minimum, spec.maximum);
   }
   return words;
+}
+
+std::optional<LinkDelay> parse_link_delay(std::string_view collectives) {
+  constexpr std::string_view kPrefix = "delayed:";
+  const auto comma = collectives.find(',');
+  if (collectives.substr(0, kPrefix.size()) != kPrefix || comma == std::string_view::npos) return {};
+  const auto latency = text::parse_real(collectives.substr(kPrefix.size(), comma - kPrefix.size()));
+  const auto rate = text::parse_real(collectives.substr(comma + 1));
+  if (!latency || !rate || *latency < 0 || *rate <= 0) return {};
+  return LinkDelay{*latency, *rate};
 }
 
 void check_option_value(const OptionSpec& spec, std::string_view value) {

@@ -1,6 +1,7 @@
 // The one table of options: parsing, messages, gemini_get_option and the documentation come from it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,5 +31,11 @@ const OptionSpec* find_option(std::string_view key);
 // Throws GEMINI_ERR_ARGUMENT that lists what is allowed.
 void check_option_value(const OptionSpec& spec, std::string_view value);
 std::string allowed_values(const OptionSpec& spec);
+
+// `delayed:<latency_us>,<gbit_per_s>` of the option collectives.
+struct LinkDelay {
+  double latency_us, gbit_per_s;
+};
+std::optional<LinkDelay> parse_link_delay(std::string_view collectives);
 
 }  // namespace gemini

@@ -1,4 +1,5 @@
 // Registration.
+#include "base/fingerprint.hpp"
 #include "capi/guard.hpp"
 #include "training/initialise.hpp"
 
@@ -88,10 +89,13 @@ gemini_status_t gemini_param_init_data(gemini_param_t param, const void* host_va
   return initialise("gemini_param_init_data", param, [&](Context& context, Parameter& p) {
     Initialiser data;
     data.kind = Initialiser::Kind::data;
-    if (context.ranks().topology().rank != 0 || p.elems == 0) return data;
+    const bool counts = context.ranks().topology().rank == 0;
+    if (p.elems == 0 || (!counts && host_values == nullptr)) return data;
     require_argument(host_values, "host_values");
+    const std::int64_t bytes = p.elems * size_of(p.dtype);
+    if (context.option_in_force("check") == "values") data.fingerprint = fingerprint(host_values, bytes);
     const auto* first = static_cast<const std::byte*>(host_values);
-    data.data.assign(first, first + p.elems * size_of(p.dtype));
+    if (counts) data.data.assign(first, first + bytes);
     return data;
   });
 }

@@ -28,6 +28,7 @@ const char* name_of(Call call) noexcept {
     case Call::report: return "gemini_report";
     case Call::trace_write: return "gemini_trace_write";
     case Call::destroy: return "gemini_destroy";
+    case Call::ordered: return "an operation";
   }
   return "an unknown call";
 }
@@ -37,7 +38,7 @@ struct Agreement::Verdict {
   Call lowest, highest;  // differ: ranks are in different calls
   int in_lowest, in_highest;
   int refused, failed;  // a rank with a positive, a negative status
-  bool same_text;
+  bool same_text, same_order;
 };
 
 Claim::Claim(std::string text)
@@ -53,8 +54,10 @@ Agreement::Verdict Agreement::vote(Call call, std::uint64_t digest, int sign) {
   const std::int64_t me = size_ - rank_;
   const auto id = static_cast<std::int64_t>(call);
   const auto text = static_cast<std::int64_t>(digest);
+  const auto order = static_cast<std::int64_t>(order_.hash());
   std::vector<std::int64_t> ballot = {
-      id * kCall + me, (kCalls - id) * kCall + me, sign > 0 ? me : 0, sign < 0 ? me : 0, text, ~text};
+      id * kCall + me, (kCalls - id) * kCall + me, sign > 0 ? me : 0, sign < 0 ? me : 0, text, ~text, order,
+      ~order};
   all_reduce(MPI_MAX, ballot, "agreeing with the other ranks");
   const auto rank_of = [this](std::int64_t found) {
     return found == 0 ? -1 : static_cast<int>(size_ - found);
@@ -65,7 +68,8 @@ Agreement::Verdict Agreement::vote(Call call, std::uint64_t digest, int sign) {
           rank_of(ballot[0] % kCall),
           rank_of(ballot[2]),
           rank_of(ballot[3]),
-          ballot[4] == ~ballot[5]};
+          ballot[4] == ~ballot[5],
+          ballot[6] == ~ballot[7]};
 }
 
 void Agreement::agree(Call call, const Claim& claim, const std::function<void()>& check) {
@@ -88,10 +92,7 @@ void Agreement::agree(Call call, const Claim& claim, const std::function<void()>
     return;
   }
   const Verdict verdict = vote(call, claim.digest, sign);
-  if (verdict.lowest != verdict.highest)
-    fail(GEMINI_ERR_ORDER, "this rank, {}, called {}; rank {} called {} and rank {} called {}", rank_,
-         name_of(call), verdict.in_lowest, name_of(verdict.lowest), verdict.in_highest,
-         name_of(verdict.highest));
+  check_same_calls(call, verdict);
   const int speaker = verdict.failed >= 0 ? verdict.failed : verdict.refused;
   if (speaker >= 0) {
     words = words_of(speaker, words);
@@ -99,6 +100,64 @@ void Agreement::agree(Call call, const Claim& claim, const std::function<void()>
     fail(verdict.failed >= 0 ? GEMINI_ERR_REMOTE_FATAL : GEMINI_ERR_REMOTE, "rank {}: {}", speaker, words);
   }
   if (!verdict.same_text) explain_mismatch(claim.lines());
+}
+
+void Agreement::check_same_calls(Call call, const Verdict& verdict) {
+  if (verdict.lowest != verdict.highest || !verdict.same_order) {
+    if (order_.on()) explain_order(call);
+    fail(GEMINI_ERR_ORDER, "this rank, {}, called {}; rank {} called {} and rank {} called {}", rank_,
+         name_of(call), verdict.in_lowest, name_of(verdict.lowest), verdict.in_highest,
+         name_of(verdict.highest));
+  }
+  order_.forget();
+}
+
+void Agreement::check_order(std::function<std::string(int param)> name_of_param) {
+  if (size_ > 1) order_.turn_on(std::move(name_of_param));
+}
+
+void Agreement::note(const OrderedCall& call) {
+  order_.note(call);
+  if (order_.full()) confirm();
+}
+
+void Agreement::confirm() {
+  if (!order_.empty()) check_same_calls(Call::ordered, vote(Call::ordered, 0, 0));
+}
+
+// Hashes roll: the first that differs belongs to the first call that does. The agreed call comes last.
+void Agreement::explain_order(Call call) {
+  const bool agreed = call != Call::ordered;
+  std::vector<std::int64_t> hashes;
+  for (std::size_t position = 0; position <= OrderCheck::kMost; ++position) {
+    const bool here = agreed && position == order_.size();
+    const auto hash =
+        here ? static_cast<std::int64_t>(call) : static_cast<std::int64_t>(order_.hash_at(position));
+    hashes.insert(hashes.end(), {hash, ~hash});
+  }
+  all_reduce(MPI_MAX, hashes, "comparing calls");
+  std::size_t first = 0;
+  while (first < OrderCheck::kMost && hashes[2 * first] == ~hashes[2 * first + 1]) ++first;
+  std::string mine = agreed && first == order_.size() ? name_of(call) : order_.words_at(first);
+  if (mine.empty()) mine = "no further call";
+  fail(GEMINI_ERR_ORDER, "ranks made different calls: {}", words_of_all(mine.substr(0, 1000)));
+}
+
+// Each of the words that ranks have, with the lowest rank that has them; a few of them.
+std::string Agreement::words_of_all(const std::string& mine) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> heard;
+  std::string all;
+  while (heard.size() < kMost) {
+    const bool said = std::find(heard.begin(), heard.end(), mine) != heard.end();
+    std::vector<std::int64_t> finder = {said ? 0 : size_ - rank_};
+    all_reduce(MPI_MAX, finder, "comparing calls");
+    if (finder[0] == 0) break;
+    const int speaker = size_ - static_cast<int>(finder[0]);
+    heard.push_back(words_of(speaker, mine));
+    all += fmt::format("{}rank {}: {}", all.empty() ? "" : ", ", speaker, heard.back());
+  }
+  return all;
 }
 
 void Agreement::act_and_agree(Call call, const std::function<void()>& act) {

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "collectives/comm_queue.hpp"
+#include "collectives/order_check.hpp"
 
 namespace gemini {
 
@@ -28,7 +29,8 @@ enum class Call {
   param_set_option,
   report,
   trace_write,
-  destroy
+  destroy,
+  ordered  // not agreed: ranks compare the ordered calls they made
 };
 
 const char* name_of(Call call) noexcept;
@@ -58,6 +60,15 @@ class Agreement {
   // Acts on this rank, then agrees whether every rank could.
   void act_and_agree(Call call, const std::function<void()>& act);
 
+  // check = order. Ordered calls are noted where nothing speaks against them any more and before they move
+  // anything; ranks compare theirs in each vote, an agreed call's or confirm()'s, which is none if nothing
+  // was noted. Where they differ every rank throws GEMINI_ERR_ORDER that names the first differing call of
+  // each.
+  void check_order(std::function<std::string(int param)> name_of_param);
+  [[nodiscard]] bool notes_order() const noexcept { return order_.on(); }
+  void note(const OrderedCall& call);
+  void confirm();
+
   // The words op'ed over ranks, in place; any rank may be waited for.
   void all_reduce(MPI_Op op, std::vector<std::int64_t>& words, const char* what);
   // `bytes` from root to all.
@@ -71,9 +82,13 @@ class Agreement {
   Verdict vote(Call call, std::uint64_t digest, int sign);
   std::string words_of(int rank, std::string words);
   [[noreturn]] void explain_mismatch(const std::string& text);
+  void check_same_calls(Call call, const Verdict& verdict);
+  [[noreturn]] void explain_order(Call call);
+  std::string words_of_all(const std::string& mine);
 
   Communicator comm_;
   CommQueue& queue_;
+  OrderCheck order_;
   int rank_;
   int size_;
 };

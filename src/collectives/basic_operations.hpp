@@ -10,6 +10,12 @@
 
 namespace gemini {
 
+// Where there is nothing to do, but a place in the queue to take.
+class Nothing final : public Operation {
+ public:
+  bool poll() override { return true; }
+};
+
 // Posts one non-blocking MPI call, then tests it.
 class SingleRequest : public Operation {
  public:

@@ -6,36 +6,54 @@
 
 namespace gemini {
 
-void CanonicalSum::add_node(const std::vector<int>& ranks, const GradientReduction& reduction,
-                            std::int64_t count, const std::vector<const std::byte*>& contribution,
-                            std::vector<std::byte>& sum) {
-  sum.resize(static_cast<std::size_t>(count * size_of(wide(reduction.dtype))));
+namespace {
+
+// Small pieces, so that sums stay in cache.
+constexpr std::int64_t kPiece = 32768;
+
+CanonicalSum::Contributions advanced(const CanonicalSum::Contributions& contribution, std::int64_t bytes) {
+  CanonicalSum::Contributions there = contribution;
+  for (const std::byte*& values : there) values += bytes;
+  return there;
+}
+
+}  // namespace
+
+void CanonicalSum::add_node(const std::vector<int>& ranks, DType type, std::int64_t count,
+                            const Contributions& contribution, std::byte* sum) {
   bool empty = true;
   for (const int rank : ranks) {
     const std::byte* values = contribution[static_cast<std::size_t>(rank)];
     if (empty)
-      kernels::convert(reduction.dtype, values, wide(reduction.dtype), sum.data(), count);
+      kernels::convert(type, values, wide(type), sum, count);
     else
-      kernels::add(reduction.dtype, values, sum.data(), count);
+      kernels::add(type, values, sum, count);
     empty = false;
   }
 }
 
-void CanonicalSum::store(const GradientReduction& reduction, std::int64_t first, std::int64_t count,
-                         const std::vector<const std::byte*>& contribution) {
-  const DType type = wide(reduction.dtype);
-  // Small pieces, so that sums stay in cache.
-  constexpr std::int64_t kPiece = 32768;
-  std::vector<const std::byte*> piece = contribution;
+void CanonicalSum::add_up(DType type, std::int64_t count, const Contributions& contribution, std::byte* sum) {
+  const std::int64_t wide_size = size_of(wide(type));
+  node_sum_.resize(static_cast<std::size_t>(kPiece * wide_size));
   for (std::int64_t done = 0; done < count; done += kPiece) {
     const std::int64_t n = std::min(kPiece, count - done);
-    for (std::size_t r = 0; r < piece.size(); ++r)
-      piece[r] = contribution[r] + done * size_of(reduction.dtype);
-    add_node(nodes_.front(), reduction, n, piece, total_);
+    const Contributions piece = advanced(contribution, done * size_of(type));
+    std::byte* total = sum + done * wide_size;
+    add_node(nodes_.front(), type, n, piece, total);
     for (std::size_t node = 1; node < nodes_.size(); ++node) {
-      add_node(nodes_[node], reduction, n, piece, node_sum_);
-      kernels::add(type, node_sum_.data(), total_.data(), n);
+      add_node(nodes_[node], type, n, piece, node_sum_.data());
+      kernels::add(wide(type), node_sum_.data(), total, n);
     }
+  }
+}
+
+void CanonicalSum::store(const GradientReduction& reduction, std::int64_t first, std::int64_t count,
+                         const Contributions& contribution) {
+  const DType type = wide(reduction.dtype);
+  total_.resize(static_cast<std::size_t>(kPiece * size_of(type)));
+  for (std::int64_t done = 0; done < count; done += kPiece) {
+    const std::int64_t n = std::min(kPiece, count - done);
+    add_up(reduction.dtype, n, advanced(contribution, done * size_of(reduction.dtype)), total_.data());
     std::byte* sum = reduction.sum + (first + done) * size_of(type);
     if (reduction.first) kernels::fill(type, sum, n, 0.0);
     kernels::add_quotient(type, total_.data(), reduction.divisor, sum, n);

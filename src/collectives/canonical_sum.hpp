@@ -12,17 +12,22 @@ namespace gemini {
 
 class CanonicalSum {
  public:
+  using Contributions = std::vector<const std::byte*>;  // by rank
+
   // nodes: the contributing ranks by node, see Topology.
   explicit CanonicalSum(std::vector<std::vector<int>> nodes) : nodes_(std::move(nodes)) {}
 
-  // Adds the contributions of all ranks to elements [first, first + count) of the shard and stores them in
-  // reduction.sum. contribution[r]: rank r's values of that range.
+  // sum[i] = contributions of all ranks to element i; sum is of wide(type). contribution[r]: rank r's values.
+  void add_up(DType type, std::int64_t count, const Contributions& contribution, std::byte* sum);
+
+  // The same for elements [first, first + count) of the shard, stored in reduction.sum. contribution[r]:
+  // rank r's values of that range.
   void store(const GradientReduction& reduction, std::int64_t first, std::int64_t count,
-             const std::vector<const std::byte*>& contribution);
+             const Contributions& contribution);
 
  private:
-  void add_node(const std::vector<int>& ranks, const GradientReduction& reduction, std::int64_t count,
-                const std::vector<const std::byte*>& contribution, std::vector<std::byte>& sum);
+  static void add_node(const std::vector<int>& ranks, DType type, std::int64_t count,
+                       const Contributions& contribution, std::byte* sum);
 
   std::vector<std::vector<int>> nodes_;
   std::vector<std::byte> total_, node_sum_;

@@ -2,28 +2,25 @@
 
 #include <sched.h>
 
-#include <array>
-#include <chrono>
-#include <cstring>
+#include <algorithm>
 #include <thread>
 
 #include "base/error.hpp"
+#include "collectives/basic_operations.hpp"
 
 namespace gemini {
 namespace {
 
-constexpr int kLastWordsTag = 1;
-constexpr std::size_t kLastWordsBytes = 1024;
 constexpr int kPollsBetweenLooks = 64;
 constexpr int kPollsBeforeYield = 256;
+constexpr double kLongWait_s = 1;
 constexpr auto kBackgroundPause = std::chrono::microseconds(50);
-
-using Clock = std::chrono::steady_clock;
+constexpr Clock::duration kLongestSleep = std::chrono::milliseconds(5);
 
 }  // namespace
 
 CommQueue::CommQueue(Communicator control, double timeout_s, bool background)
-    : control_(std::move(control)), timeout_s_(timeout_s) {
+    : channel_(std::move(control)), timeout_s_(timeout_s) {
   if (!background) return;
   worker_ = std::make_unique<HostStream>();
   watch_finalize();
@@ -67,19 +64,30 @@ Ticket CommQueue::submit_background(std::unique_ptr<Operation> operation) {
 void CommQueue::wait(Ticket ticket, const char* what) {
   if (done(ticket)) return;
   const auto start = Clock::now();
+  bool told = false;  // peers, that this rank waits
   for (std::int64_t polls = 1;; ++polls) {
+    Clock::duration idle{};
+    bool looks = false;
     {
       const std::lock_guard lock(mutex_);
       if (failure_) std::rethrow_exception(failure_);
       advance();
       if (done(ticket)) break;
-      if (polls % kPollsBetweenLooks == 0) hear_last_words();
+      idle = idle_time();
+      looks = idle > Clock::duration::zero() || polls % kPollsBetweenLooks == 0;
+      if (looks) hear(what);
     }
-    if (polls > kPollsBeforeYield) sched_yield();
-    if (polls % kPollsBetweenLooks != 0 || timeout_s_ == 0) continue;
+    if (idle > Clock::duration::zero())
+      std::this_thread::sleep_for(idle);
+    else if (polls > kPollsBeforeYield)
+      sched_yield();
+    if (!looks || timeout_s_ == 0) continue;
     const std::chrono::duration<double> waited = Clock::now() - start;
-    if (waited.count() > timeout_s_)
-      fail(GEMINI_ERR_TIMEOUT, "{}: a peer did not arrive within timeout_s = {} s", what, timeout_s_);
+    if (!told && waited.count() > std::min(kLongWait_s, timeout_s_ / 4)) {
+      tell_waiting(what);
+      told = true;
+    }
+    if (waited.count() > timeout_s_) time_out(what);
   }
   stall_ns_ += std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
 }
@@ -88,7 +96,7 @@ void CommQueue::progress() {
   const std::lock_guard lock(mutex_);
   if (failure_) std::rethrow_exception(failure_);
   advance();
-  hear_last_words();
+  hear(nullptr);
 }
 
 void CommQueue::advance() {
@@ -103,23 +111,37 @@ void CommQueue::advance() {
   }
 }
 
-void CommQueue::hear_last_words() {
-  int waiting = 0;
-  MPI_Status status;
-  check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kLastWordsTag, control_.get(), &waiting, &status), "MPI_Iprobe");
-  if (!waiting) return;
-  std::array<char, kLastWordsBytes> words{};
-  check_mpi(MPI_Recv(words.data(), kLastWordsBytes, MPI_CHAR, status.MPI_SOURCE, kLastWordsTag,
-                     control_.get(), MPI_STATUS_IGNORE),
-            "MPI_Recv");
-  words.back() = '\0';
-  const Error left(GEMINI_ERR_REMOTE_FATAL, fmt::format("rank {} left: {}", status.MPI_SOURCE, words.data()));
-  failure_ = std::make_exception_ptr(left);
-  throw left;
+Clock::duration CommQueue::idle_time() const {
+  if (operations_.empty()) return {};
+  return std::clamp(operations_.front()->idle_until() - Clock::now(), Clock::duration{}, kLongestSleep);
+}
+
+void CommQueue::hear(const char* what) {
+  try {
+    channel_.hear({submitted_.load(), what});
+  } catch (...) {
+    failure_ = std::current_exception();
+    throw;
+  }
+}
+
+void CommQueue::tell_waiting(const char* what) {
+  const std::lock_guard lock(mutex_);
+  channel_.tell_waiting({submitted_.load(), what});
+}
+
+void CommQueue::time_out(const char* what) {
+  const std::lock_guard lock(mutex_);
+  const std::string missing = channel_.missing(completed_.load() + 1);
+  if (missing.empty())
+    fail(GEMINI_ERR_TIMEOUT, "{}: not done within timeout_s = {} s, though no rank is missing{}", what,
+         timeout_s_, channel_.waiting_elsewhere(what));
+  fail(GEMINI_ERR_TIMEOUT, "{}: {} did not arrive within timeout_s = {} s", what, missing, timeout_s_);
 }
 
 void CommQueue::drive_in_background(Ticket ticket) noexcept {
   while (!done(ticket) && !abandoned_) {
+    Clock::duration idle{};
     {
       const std::lock_guard lock(mutex_);
       if (failure_ || abandoned_) return;
@@ -128,28 +150,32 @@ void CommQueue::drive_in_background(Ticket ticket) noexcept {
       } catch (...) {
         return;  // kept in failure_ for the next call
       }
+      idle = idle_time();
     }
-    if (!done(ticket)) std::this_thread::sleep_for(kBackgroundPause);
+    if (!done(ticket)) std::this_thread::sleep_for(std::max<Clock::duration>(idle, kBackgroundPause));
   }
 }
 
-void CommQueue::tell_peers(const std::string& why) noexcept {
-  // Nobody may ever receive it, so the message and its requests stay until the process ends.
-  static auto* const messages = new std::deque<std::array<char, kLastWordsBytes>>;
-  static std::mutex guard;
-  const std::lock_guard lock(guard);
-  auto& message = messages->emplace_back();
-  std::strncpy(message.data(), why.c_str(), kLastWordsBytes - 1);
-  int rank = 0;
-  int size = 0;
-  MPI_Comm_rank(control_.get(), &rank);
-  MPI_Comm_size(control_.get(), &size);
-  for (int peer = 0; peer < size; ++peer) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (peer != rank)
-      MPI_Isend(message.data(), kLastWordsBytes, MPI_CHAR, peer, kLastWordsTag, control_.get(), &request);
-    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
-  }
+namespace {
+
+// Complete when what peers said has been heard.
+class Drain final : public Operation {
+ public:
+  Drain(ControlChannel& channel, std::shared_ptr<Words> sent) : channel_(channel), sent_(std::move(sent)) {}
+  bool poll() override { return channel_.drained((*sent_)[static_cast<std::size_t>(channel_.rank())]); }
+
+ private:
+  ControlChannel& channel_;
+  std::shared_ptr<Words> sent_;  // to each rank, by all
+};
+
+}  // namespace
+
+void CommQueue::settle() {
+  if (channel_.ranks() == 1) return;
+  auto sent = std::make_shared<Words>(channel_.close());
+  submit(std::make_unique<AllReduceWords>(channel_.comm(), MPI_SUM, sent));
+  run(std::make_unique<Drain>(channel_, sent), "the end of the other ranks");
 }
 
 bool CommQueue::abandon() noexcept {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -12,10 +13,13 @@
 #include <mutex>
 #include <string>
 
+#include "collectives/control_channel.hpp"
 #include "collectives/mpi.hpp"
 #include "memory/host_stream.hpp"
 
 namespace gemini {
+
+using Clock = std::chrono::steady_clock;
 
 class Operation {
  public:
@@ -25,6 +29,8 @@ class Operation {
   virtual ~Operation() = default;
   // The first call posts it; true once it is complete. Never blocks.
   virtual bool poll() = 0;
+  // poll() need not be called before this time: whoever waits may sleep.
+  [[nodiscard]] virtual Clock::time_point idle_until() const { return {}; }
 };
 
 // A place in the queue; 0 is always complete.
@@ -32,7 +38,8 @@ using Ticket = std::int64_t;
 
 class CommQueue {
  public:
-  // control: carries last words alone. timeout_s 0: wait for ever. background: drive from a worker too.
+  // control: carries what ranks say beside the queue. timeout_s 0: wait for ever. background: drive from a
+  // worker too.
   CommQueue(Communicator control, double timeout_s, bool background);
   ~CommQueue();
   CommQueue(const CommQueue&) = delete;
@@ -55,21 +62,26 @@ class CommQueue {
   void reset_stall() noexcept { stall_ns_ = 0; }
 
   // Last words to all peers; sends and does not wait.
-  void tell_peers(const std::string& why) noexcept;
+  void tell_peers(const std::string& why) noexcept { channel_.tell_last_words(why); }
+  // Takes in what is still on its way; all ranks call, having agreed to end, and submit nothing after.
+  void settle();
   // Ends driving. true: operations are still posted, and their memory must stay until the process ends.
   bool abandon() noexcept;
-  void free_communicator() noexcept { control_.free(); }
+  void free_communicator() noexcept { channel_.free_communicator(); }
 
  private:
   void watch_finalize();
   static int on_finalize(MPI_Comm comm, int keyval, void* queue, void* extra);
   void stop_worker() noexcept;
 
-  void advance();          // with mutex_ held
-  void hear_last_words();  // with mutex_ held
+  void advance();                                   // with mutex_ held
+  [[nodiscard]] Clock::duration idle_time() const;  // with mutex_ held; 0: poll again
+  void hear(const char* what);                      // with mutex_ held; what: of the wait, NULL outside one
+  void tell_waiting(const char* what);
+  [[noreturn]] void time_out(const char* what);
   void drive_in_background(Ticket ticket) noexcept;
 
-  Communicator control_;
+  ControlChannel channel_;
   double timeout_s_;
   std::mutex mutex_;
   std::deque<std::unique_ptr<Operation>> operations_;

@@ -33,6 +33,12 @@ Communicator::Communicator(MPI_Comm parent, double timeout_s) {
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 
+Communicator Communicator::split(const Communicator& parent, int color, int key) {
+  Communicator part;
+  check_mpi(MPI_Comm_split(parent.get(), color, key, &part.comm_), "MPI_Comm_split");
+  return part;  // with parent's error handler
+}
+
 int Communicator::rank() const {
   int rank = 0;
   check_mpi(MPI_Comm_rank(comm_, &rank), "MPI_Comm_rank");

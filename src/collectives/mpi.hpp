@@ -18,6 +18,9 @@ class Communicator {
   Communicator() = default;
   // Collective over parent; gives up with GEMINI_ERR_TIMEOUT if a rank does not come (timeout_s 0: never).
   explicit Communicator(MPI_Comm parent, double timeout_s = 0);
+  // Of the ranks of parent that give the same color, in the order of key. Blocks: all ranks are known to
+  // come.
+  static Communicator split(const Communicator& parent, int color, int key);
   Communicator(Communicator&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
   Communicator& operator=(Communicator&& other) noexcept {
     std::swap(comm_, other.comm_);

@@ -1,18 +1,37 @@
 #include "collectives/mpi_transport.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
+#include "collectives/basic_operations.hpp"
+#include "collectives/peer_exchange.hpp"
+
 namespace gemini {
+namespace {
+
+// One replica of each group's sum, in the order of the groups.
+std::vector<std::vector<int>> one_node_of(int ranks) {
+  std::vector<int> all(static_cast<std::size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  return {all};
+}
+
+}  // namespace
 
 MpiTransport::MpiTransport(Communicator comm, Topology topology, std::int64_t count_limit)
     : comm_(std::move(comm)),
       topology_(std::move(topology)),
       count_limit_(count_limit),
-      sum_(topology_.nodes) {}
+      group_sum_(nodes_of_group(topology_)),
+      replica_sum_(one_node_of(topology_.replicas())) {
+  if (topology_.replicas() > 1)
+    group_comm_ = Communicator::split(comm_, topology_.group, topology_.group_index);
+}
 
 // One all-gather per piece of at most count_limit elements. Displacements are a datatype's extent, which is
-// an address: no count or displacement passes count_limit however large the chunk.
+// an address: no count or displacement passes count_limit however large the chunk. A shard that stands in its
+// place in the slot already is not copied.
 class MpiTransport::Gather final : public Operation {
  public:
   Gather(const MpiTransport& transport, const ShardedChunk& chunk, std::byte* slot)
@@ -30,8 +49,10 @@ class MpiTransport::Gather final : public Operation {
     const int count = static_cast<int>(std::min(chunk_.shard_elems - posted_, transport_.count_limit_));
     const std::int64_t offset = posted_ * size_of(chunk_.dtype);
     piece_.emplace(mpi_type(chunk_.dtype), count, chunk_.shard_bytes());
-    check_mpi(MPI_Iallgather(chunk_.shard + offset, count, mpi_type(chunk_.dtype), slot_ + offset, 1,
-                             piece_->get(), transport_.comm_.get(), &request_),
+    const bool in_place = chunk_.shard == slot_ + transport_.topology_.group_index * chunk_.shard_bytes();
+    const void* from = in_place ? MPI_IN_PLACE : chunk_.shard + offset;
+    check_mpi(MPI_Iallgather(from, count, mpi_type(chunk_.dtype), slot_ + offset, 1, piece_->get(),
+                             transport_.group_comm().get(), &request_),
               "MPI_Iallgather");
     posted_ += count;
   }
@@ -44,100 +65,127 @@ class MpiTransport::Gather final : public Operation {
   std::int64_t posted_ = 0;
 };
 
-// Each rank sends every peer the peer's slice, piece by piece; an empty message stands for zeros.
+// Each rank sends every peer of its group the peer's slice, piece by piece; an empty message stands for
+// zeros. Then the sums of the groups travel among the ranks that hold the same shard.
 class MpiTransport::Reduction final : public Operation {
  public:
   Reduction(MpiTransport& transport, const GradientReduction& reduction)
       : transport_(transport),
         reduction_(reduction),
-        contributions_(static_cast<std::size_t>(transport.ranks())) {
-    const std::int64_t fits = kStagingBytes / size_of(reduction.dtype) / transport.ranks();
+        slices_(transport.comm_.get(),
+                transport.topology_.groups[static_cast<std::size_t>(transport.topology_.group)],
+                transport.topology_.group_index),
+        sums_(transport.comm_.get(), transport.topology_.owners(transport.topology_.group_index),
+              transport.topology_.group) {
+    const auto messages = static_cast<std::int64_t>(std::max(slices_.peers(), sums_.peers()));
+    const std::int64_t fits = kStagingBytes / size_of(wide(reduction.dtype)) / messages;
     piece_elems_ = std::max<std::int64_t>(1, std::min({reduction.shard_elems, fits, transport.count_limit_}));
   }
 
   bool poll() override {
-    if (requests_.empty()) post();
-    int done = 0;
-    statuses_.resize(requests_.size());
-    check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, statuses_.data()),
-              "MPI_Testall");
-    if (!done) return false;
-    add();
-    requests_.clear();
-    return first_ == reduction_.shard_elems;
+    if (stage_ == Stage::idle) post_slices();
+    if (stage_ == Stage::slices && slices_.test()) add_slices();
+    if (stage_ == Stage::sums && sums_.test()) add_sums();
+    return stage_ == Stage::idle && first_ == reduction_.shard_elems;
   }
 
  private:
-  void post() {
-    count_ = std::min(piece_elems_, reduction_.shard_elems - first_);
-    const std::int64_t bytes = piece_elems_ * size_of(reduction_.dtype);
-    transport_.staging_.resize(static_cast<std::size_t>(bytes * transport_.ranks()));
-    requests_.assign(2 * contributions_.size(), MPI_REQUEST_NULL);
-    for (int peer = 0; peer < transport_.ranks(); ++peer) {
-      contributions_[static_cast<std::size_t>(peer)] = transport_.staging_.data() + peer * bytes;
-      if (peer == transport_.topology_.rank) continue;
-      check_mpi(MPI_Irecv(transport_.staging_.data() + peer * bytes, static_cast<int>(count_), type(), peer,
-                          kTag, transport_.comm_.get(), &requests_[static_cast<std::size_t>(2 * peer)]),
-                "MPI_Irecv");
-    }
-    for (int step = 1; step < transport_.ranks(); ++step)
-      send((transport_.topology_.rank + step) % transport_.ranks());
-  }
+  enum class Stage { idle, slices, sums };
 
-  void send(int peer) {
-    const int count = reduction_.gradient == nullptr ? 0 : static_cast<int>(count_);
-    check_mpi(MPI_Isend(slice(peer), count, type(), peer, kTag, transport_.comm_.get(),
-                        &requests_[static_cast<std::size_t>(2 * peer + 1)]),
-              "MPI_Isend");
+  void post_slices() {
+    count_ = std::min(piece_elems_, reduction_.shard_elems - first_);
+    const auto places = places_in(transport_.received_, slices_.peers(), reduction_.dtype);
+    contributions_.assign(places.begin(), places.end());
+    std::vector<const std::byte*> sent;
+    for (std::size_t peer = 0; peer < slices_.peers(); ++peer) sent.push_back(slice(peer));
+    slices_.post(mpi_type(reduction_.dtype), static_cast<int>(count_), sent, places);
+    stage_ = Stage::slices;
   }
 
   // This rank's gradient of the elements that `peer` owns.
-  [[nodiscard]] const std::byte* slice(int peer) const {
+  [[nodiscard]] const std::byte* slice(std::size_t peer) const {
     if (reduction_.gradient == nullptr) return nullptr;
-    return reduction_.gradient + (peer * reduction_.shard_elems + first_) * size_of(reduction_.dtype);
+    return reduction_.gradient +
+           (static_cast<std::int64_t>(peer) * reduction_.shard_elems + first_) * size_of(reduction_.dtype);
   }
 
-  void add() {
-    const auto me = static_cast<std::size_t>(transport_.topology_.rank);
-    for (std::size_t peer = 0; peer < contributions_.size(); ++peer) {
-      int received = 0;
-      if (peer != me)
-        check_mpi(MPI_Get_count(&statuses_[2 * peer], type(), &received), "MPI_Get_count");
-      else if (reduction_.gradient != nullptr)
-        continue;
-      if (received == 0) {
-        std::byte* place = transport_.staging_.data() +
-                           static_cast<std::int64_t>(peer) * piece_elems_ * size_of(reduction_.dtype);
-        std::fill_n(place, count_ * size_of(reduction_.dtype), std::byte{0});
-      }
+  // One place of a piece of `type` for each peer.
+  [[nodiscard]] std::vector<std::byte*> places_in(std::vector<std::byte>& staging, std::size_t peers,
+                                                  DType type) const {
+    const auto bytes = static_cast<std::size_t>(count_ * size_of(type));
+    if (staging.size() < bytes * peers) staging.resize(bytes * peers);
+    std::vector<std::byte*> places;
+    for (std::size_t peer = 0; peer < peers; ++peer) places.push_back(staging.data() + peer * bytes);
+    return places;
+  }
+
+  void add_slices() {
+    const auto bytes = count_ * size_of(reduction_.dtype);
+    for (std::size_t peer = 0; peer < slices_.peers(); ++peer) {
+      const bool mine = peer == slices_.me();
+      if (mine ? reduction_.gradient == nullptr : slices_.empty_from(peer))
+        std::fill_n(transport_.received_.data() + static_cast<std::int64_t>(peer) * bytes, bytes,
+                    std::byte{0});
+      else if (mine)
+        contributions_[peer] = slice(peer);
     }
-    if (reduction_.gradient != nullptr) contributions_[me] = slice(transport_.topology_.rank);
-    transport_.sum_.store(reduction_, first_, count_, contributions_);
-    first_ += count_;
+    if (transport_.topology_.replicas() == 1) {
+      transport_.group_sum_.store(reduction_, first_, count_, contributions_);
+      finish_piece();
+    } else {
+      post_sums();
+    }
   }
 
-  [[nodiscard]] MPI_Datatype type() const { return mpi_type(reduction_.dtype); }
+  void post_sums() {
+    const DType type = wide(reduction_.dtype);
+    const auto places = places_in(transport_.group_sums_, sums_.peers(), type);
+    std::byte* mine = places[sums_.me()];
+    transport_.group_sum_.add_up(reduction_.dtype, count_, contributions_, mine);
+    sums_.post(mpi_type(type), static_cast<int>(count_), std::vector<const std::byte*>(sums_.peers(), mine),
+               places);
+    contributions_.assign(places.begin(), places.end());
+    stage_ = Stage::sums;
+  }
 
-  static constexpr int kTag = 3;
+  void add_sums() {
+    GradientReduction of_sums = reduction_;
+    of_sums.dtype = wide(reduction_.dtype);
+    transport_.replica_sum_.store(of_sums, first_, count_, contributions_);
+    finish_piece();
+  }
+
+  void finish_piece() {
+    first_ += count_;
+    stage_ = Stage::idle;
+  }
+
   MpiTransport& transport_;
   GradientReduction reduction_;
+  PeerExchange slices_, sums_;
+  Stage stage_ = Stage::idle;
   std::int64_t piece_elems_;
   std::int64_t first_ = 0;  // elements of the shard that are done
   std::int64_t count_ = 0;  // in the piece under way
   std::vector<const std::byte*> contributions_;
-  std::vector<MPI_Request> requests_;
-  std::vector<MPI_Status> statuses_;
 };
 
 std::unique_ptr<Operation> MpiTransport::acquire(const ShardedChunk& chunk, std::byte* slot) {
-  wire_.gather_bytes += chunk.shard_bytes() * (topology_.ranks - 1);
+  if (slot == nullptr && ranks() == 1) return std::make_unique<Nothing>();  // the shard is the chunk
+  wire_.gather_bytes += chunk.shard_bytes() * (ranks() - 1);
   return std::make_unique<Gather>(*this, chunk, slot);
 }
 
 std::unique_ptr<Operation> MpiTransport::reduce(const GradientReduction& reduction) {
   if (reduction.gradient != nullptr)
-    wire_.reduce_bytes += reduction.shard_elems * size_of(reduction.dtype) * (topology_.ranks - 1);
+    wire_.reduce_bytes += reduction.shard_elems * size_of(reduction.dtype) * (ranks() - 1);
+  wire_.reduce_bytes += reduction.shard_elems * size_of(wide(reduction.dtype)) * (topology_.replicas() - 1);
   return std::make_unique<Reduction>(*this, reduction);
+}
+
+void MpiTransport::free_communicators() noexcept {
+  group_comm_.free();
+  comm_.free();
 }
 
 }  // namespace gemini

@@ -1,5 +1,5 @@
-// Chunks over plain MPI: all-gathers, and gradients exchanged point to point so that they can be added in
-// the canonical order and in wide arithmetic.
+// Chunks over plain MPI: all-gathers inside a group of ranks that share a copy of the model, and gradients
+// exchanged point to point so that they can be added in the canonical order and in wide arithmetic.
 #pragma once
 
 #include <climits>
@@ -16,27 +16,35 @@ class MpiTransport final : public Transport {
   // What one reduction receives at a time, over all peers.
   static constexpr std::int64_t kStagingBytes = std::int64_t{8} << 20;
 
-  // comm carries chunks alone. count_limit: the largest count given to MPI; tests lower it.
+  // comm carries chunks alone; collective over it where the topology has several groups. count_limit: the
+  // largest count given to MPI; tests lower it.
   MpiTransport(Communicator comm, Topology topology, std::int64_t count_limit = INT_MAX);
 
   [[nodiscard]] const char* name() const override { return "mpi"; }
-  [[nodiscard]] int ranks() const override { return topology_.ranks; }
-  [[nodiscard]] bool needs_slot() const override { return true; }
+  [[nodiscard]] int ranks() const override { return topology_.group_ranks(); }
+  [[nodiscard]] bool needs_slot() const override { return ranks() > 1; }
   std::unique_ptr<Operation> acquire(const ShardedChunk& chunk, std::byte* slot) override;
-  [[nodiscard]] std::byte* view(const ShardedChunk&, std::byte* slot) const override { return slot; }
+  [[nodiscard]] std::byte* view(const ShardedChunk& chunk, std::byte* slot) const override {
+    return slot != nullptr ? slot : chunk.shard;
+  }
   std::unique_ptr<Operation> reduce(const GradientReduction& reduction) override;
 
-  void free_communicator() noexcept { comm_.free(); }
+  void free_communicators() noexcept;
 
  private:
   class Gather;
   class Reduction;
+  [[nodiscard]] const Communicator& group_comm() const {
+    return topology_.replicas() > 1 ? group_comm_ : comm_;
+  }
 
   Communicator comm_;
+  Communicator group_comm_;  // where there are several groups
   Topology topology_;
   std::int64_t count_limit_;
-  CanonicalSum sum_;
-  std::vector<std::byte> staging_;  // one reduction runs at a time
+  CanonicalSum group_sum_, replica_sum_;
+  // Of the reduction under way, which is one at a time.
+  std::vector<std::byte> received_, group_sums_;
 };
 
 }  // namespace gemini

@@ -1,6 +1,8 @@
 #include "collectives/ranks.hpp"
 
+#include "collectives/delayed_transport.hpp"
 #include "collectives/mpi_transport.hpp"
+#include "collectives/ordered_transport.hpp"
 
 namespace gemini {
 
@@ -20,17 +22,33 @@ Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()
     throw;
   }
   topology_ = discover_topology(chunks);
+  try {
+    cut_into_groups(topology_, options.text("shard_group"));
+  } catch (...) {  // on every rank the same
+    chunks.free();
+    free_communicators();
+    throw;
+  }
   if (topology_.ranks == 1) {
     chunks.free();
     transport_ = make_self_transport();
-    return;
+  } else {
+    auto transport = std::make_unique<MpiTransport>(std::move(chunks), topology_);
+    free_transport_ = [raw = transport.get()] { raw->free_communicators(); };
+    transport_ = std::move(transport);
   }
-  auto transport = std::make_unique<MpiTransport>(std::move(chunks), topology_);
-  free_transport_ = [raw = transport.get()] { raw->free_communicator(); };
-  transport_ = std::move(transport);
+  if (options.text("check") != "off" && topology_.ranks > 1)
+    transport_ = std::make_unique<OrderedTransport>(std::move(transport_), *agreement_);
+  if (const auto delay = parse_link_delay(options.text("collectives")))
+    transport_ = make_delayed_transport(std::move(transport_), *delay);
 }
 
 void Ranks::free_communicators() noexcept {
+  try {
+    queue_->settle();
+  } catch (...) {
+    return;  // a rank died after it agreed: what MPI may still use stays
+  }
   if (free_transport_) free_transport_();
   agreement_->free_communicator();
   queue_->free_communicator();

@@ -24,6 +24,16 @@ class Ranks {
   std::int64_t minimum(std::int64_t value, const char* what);
 
   [[nodiscard]] const Topology& topology() const { return topology_; }
+  // The shards of this rank, of those its group has.
+  [[nodiscard]] int group_index() const { return topology_.group_index; }
+  // Sums over all ranks count the shards of this replica of the model, and so each shard once.
+  [[nodiscard]] bool first_replica() const { return topology_.group == 0; }
+  // The rank that holds shard `index` of this rank's group.
+  [[nodiscard]] int owner(int index) const {
+    return topology_.owners(index)[static_cast<std::size_t>(topology_.group)];
+  }
+  // And those that do in every group.
+  [[nodiscard]] std::vector<int> owners(int index) const { return topology_.owners(index); }
   [[nodiscard]] CommQueue& queue() { return *queue_; }
   [[nodiscard]] const CommQueue& queue() const { return *queue_; }
   [[nodiscard]] Agreement& agreement() { return *agreement_; }

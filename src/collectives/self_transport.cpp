@@ -1,13 +1,9 @@
+#include "collectives/basic_operations.hpp"
 #include "collectives/canonical_sum.hpp"
 #include "collectives/transport.hpp"
 
 namespace gemini {
 namespace {
-
-class Nothing final : public Operation {
- public:
-  bool poll() override { return true; }
-};
 
 class LocalReduction final : public Operation {
  public:
@@ -35,7 +31,9 @@ class SelfTransport final : public Transport {
   std::unique_ptr<Operation> acquire(const ShardedChunk&, std::byte*) override {
     return std::make_unique<Nothing>();
   }
-  [[nodiscard]] std::byte* view(const ShardedChunk& chunk, std::byte*) const override { return chunk.shard; }
+  [[nodiscard]] std::byte* view(const ShardedChunk& chunk, std::byte* slot) const override {
+    return slot != nullptr ? slot : chunk.shard;
+  }
   std::unique_ptr<Operation> reduce(const GradientReduction& reduction) override {
     return std::make_unique<LocalReduction>(reduction);
   }

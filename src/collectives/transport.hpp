@@ -48,20 +48,21 @@ class Transport {
   [[nodiscard]] virtual int ranks() const = 0;
   // Whether acquire() needs a slot of ranks() * shard_bytes.
   [[nodiscard]] virtual bool needs_slot() const = 0;
-  // Makes all shards readable at view(chunk, slot).
+  // Makes all shards readable at view(chunk, slot). A shard staged in its own place of the slot is welcome:
+  // chunk.shard == slot + rank * shard_bytes.
   virtual std::unique_ptr<Operation> acquire(const ShardedChunk& chunk, std::byte* slot) = 0;
   [[nodiscard]] virtual std::byte* view(const ShardedChunk& chunk, std::byte* slot) const = 0;
   // Contributions are added in rank order within a node, then node sums in order of their first rank.
   virtual std::unique_ptr<Operation> reduce(const GradientReduction& reduction) = 0;
 
-  [[nodiscard]] const WireCounters& wire() const { return wire_; }
-  void reset_wire() { wire_ = {}; }
+  [[nodiscard]] virtual const WireCounters& wire() const { return wire_; }
+  virtual void reset_wire() { wire_ = {}; }
 
  protected:
   WireCounters wire_;
 };
 
-// One rank: the shard is the chunk.
+// One rank: the shard is the chunk, wherever it lies; in a slot it was staged there.
 std::unique_ptr<Transport> make_self_transport();
 
 }  // namespace gemini

@@ -6,6 +6,7 @@
 
 #include "kernels/runtime.hpp"
 #include "training/supported.hpp"
+#include "training/value_check.hpp"
 
 namespace gemini {
 namespace {
@@ -40,12 +41,6 @@ Options with_environment(Options options, std::exception_ptr& refusal) {
   return options;
 }
 
-int size_of_comm(MPI_Comm comm) {
-  int size = 1;
-  check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
-  return size;
-}
-
 }  // namespace
 
 Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
@@ -54,7 +49,7 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
              [&] {
                if (refusal) std::rethrow_exception(refusal);
                kernels::start();
-               check_supported(options_, size_of_comm(parent));
+               check_supported(options_);
                static_cast<void>(StepSettings(options_));  // checks what belongs together
              }),
       log_(parse_log_level(options_.text("log")), ranks_.topology().rank),
@@ -77,7 +72,7 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
 // auto becomes what it stands for, so that gemini_get_option tells what is in force.
 void Context::resolve_options() {
   options_.set("backend", "host");
-  options_.set("collectives", "mpi");
+  if (options_.text("collectives") == "auto") options_.set("collectives", "mpi");
   options_.set("device_memory", std::to_string(compute_.limit()));
   options_.set("host_memory", std::to_string(host_.limit()));
 }
@@ -97,6 +92,8 @@ void Context::commit() {
     check_not_committed("gemini_commit");
     plan = Trainer::plan(options_, ranks_, registry_, tiers_);
   });
+  const bool checks_values = options_.text("check") == "values";
+  if (checks_values) check_same_data(ranks_, registry_);
   // Building and drawing are local; what fails there fails before values travel.
   std::unique_ptr<Trainer> built;
   ranks_.agreement().act_and_agree(Call::commit, [&] {
@@ -105,8 +102,10 @@ void Context::commit() {
     built->draw_initial_values();
   });
   built->spread_initial_values();
+  if (checks_values) built->check_initial_values();
   trainer_ = std::move(built);
   trainer_->set_update(custom_update_);
+  for (Parameter& p : registry_.all()) p.initialiser.data = {};
   log_.info("committed {} parameters in {} chunks", registry_.all().size(),
             trainer_->store().chunks().size());
 }

@@ -106,10 +106,8 @@ void initialise_own_ranges(Registry& registry, ChunkStore& store) {
 
 void initialise_from_data(Ranks& ranks, Registry& registry, ChunkStore& store) {
   for (Parameter& p : registry.all()) {
-    if (p.initialiser.kind != Initialiser::Kind::data) continue;
-    if (p.chunk >= 0)
+    if (p.initialiser.kind == Initialiser::Kind::data && p.chunk >= 0)
       write_values(ranks, store.tiers(), store[p.chunk], p, p.dtype, p.initialiser.data.data(), 0);
-    p.initialiser.data = {};
   }
 }
 

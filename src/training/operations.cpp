@@ -27,13 +27,15 @@ void move_tensor(Chunk& chunk, Parameter& p, TensorState to) {
 }
 
 Operations::Operations(ChunkStore& store, Registry& registry, Gradients& gradients,
-                       MicroBatches& micro_batches, Residency& residency, NonModelMemory& non_model)
+                       MicroBatches& micro_batches, Residency& residency, NonModelMemory& non_model,
+                       Agreement& agreement)
     : store_(store),
       registry_(registry),
       gradients_(gradients),
       micro_batches_(micro_batches),
       residency_(residency),
-      non_model_(non_model) {
+      non_model_(non_model),
+      agreement_(agreement) {
   gradients_.set_make_room([this](std::int64_t bytes) { residency_.make_room(bytes); });
   gradients_.set_watch([this](int chunk, bool opened) {
     if (store_[chunk].spec.resident) return;
@@ -83,7 +85,12 @@ void Operations::begin_event(gemini_phase_t phase, bool ends_one) {
   const Moment moment = order_of(phase).look(Kind::begin, phase, chunks_);
   if (phase != GEMINI_INFERENCE) residency_.require_share(moment);
   residency_.require(need, ends_one);
-  if (ends_one) end_micro_batch();
+  if (ends_one) {
+    check_micro_batch_may_end();
+    note(OrderedCall::Kind::micro_batch_end);
+    end_micro_batch();
+  }
+  note(OrderedCall::Kind::pre_op, phase);
   OperationOrder& order = order_of(phase);
   const bool inference = phase == GEMINI_INFERENCE;
   inference ? begin_inference() : end_inference();
@@ -99,6 +106,7 @@ void Operations::post_op(Parameter* const* params, std::int64_t count, std::int6
       fail(GEMINI_ERR_STATE, "parameter \"{}\" is not leased; gemini_pre_op first", p->name);
   for (const auto* chunks : {&chunks_, &residents_})
     for (const int chunk : *chunks) store_.check_unwritten(store_[chunk]);
+  note(OrderedCall::Kind::post_op);
   const gemini_phase_t phase = named_.empty() ? micro_batches_.phase() : youngest_phase(*named_.front());
   const Moment moment = order_of(phase).look(Kind::end, phase, chunks_);
   if (!chunks_.empty()) order_of(phase).advance(Kind::end, phase, chunks_, non_model_.take_peak());
@@ -200,6 +208,8 @@ void Operations::grad_ready(Parameter& p, std::int64_t accumulate) {
   const bool counted = p.counted_in == micro_batches_.number();
   if (p.backward_leases == 0 && (!counted || p.backward_count == 0))
     fail(GEMINI_ERR_STATE, "parameter \"{}\" was not leased in GEMINI_BACKWARD in this micro-batch", p.name);
+  named_ = {&p};
+  note(OrderedCall::Kind::grad_ready);
   gradients_.declared_ready(p);
   if (p.chunk < 0) return;
   Chunk& chunk = store_[p.chunk];
@@ -207,11 +217,25 @@ void Operations::grad_ready(Parameter& p, std::int64_t accumulate) {
   gradients_.reduce_if_due(chunk, micro_batches_.is_last(accumulate));
 }
 
-void Operations::end_micro_batch() {
+void Operations::note(OrderedCall::Kind kind, gemini_phase_t phase) {
+  if (!agreement_.notes_order()) return;
+  OrderedCall call{kind, static_cast<int>(phase), {}};
+  bool local = true;
+  for (const Parameter* p : named_) {
+    local = local && (p->resident || p->ignored);
+    call.params.push_back(p->index);
+  }
+  if (!local || kind == OrderedCall::Kind::micro_batch_end) agreement_.note(call);
+}
+
+void Operations::check_micro_batch_may_end() const {
   for (const Parameter& p : registry_.all())
     if (p.backward_leases > 0)
       fail(GEMINI_ERR_STATE,
            "a FORWARD operation would end the micro-batch while \"{}\" is leased in BACKWARD", p.name);
+}
+
+void Operations::end_micro_batch() {
   gradients_.finish_micro_batch(false);
   micro_batches_.finish_one();
 }

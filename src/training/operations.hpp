@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chunks/chunk_store.hpp"
+#include "collectives/agreement.hpp"
 #include "training/gradients.hpp"
 #include "training/micro_batches.hpp"
 #include "training/non_model_memory.hpp"
@@ -20,7 +21,7 @@ namespace gemini {
 class Operations {
  public:
   Operations(ChunkStore& store, Registry& registry, Gradients& gradients, MicroBatches& micro_batches,
-             Residency& residency, NonModelMemory& non_model);
+             Residency& residency, NonModelMemory& non_model, Agreement& agreement);
 
   void pre_op(Parameter* const* params, std::int64_t count, std::int64_t accumulate);
   void post_op(Parameter* const* params, std::int64_t count, std::int64_t accumulate);
@@ -42,6 +43,9 @@ class Operations {
   [[nodiscard]] const OperationOrder& order() const { return training_order_; }
 
  private:
+  // For check = order; operations on RESIDENT or IGNORED parameters alone are this rank's own.
+  void note(OrderedCall::Kind kind, gemini_phase_t phase = {});
+  void check_micro_batch_may_end() const;
   void collect(Parameter* const* params, std::int64_t count);
   [[nodiscard]] std::int64_t gradient_bytes();
   void begin_event(gemini_phase_t phase, bool ends_one);
@@ -63,6 +67,7 @@ class Operations {
   MicroBatches& micro_batches_;
   Residency& residency_;
   NonModelMemory& non_model_;
+  Agreement& agreement_;
   OperationOrder training_order_;
   OperationOrder inference_order_;
   std::vector<int> first_of_inference_;  // chunks of the operation that begins a pass

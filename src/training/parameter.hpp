@@ -18,7 +18,8 @@ struct Initialiser {
   gemini_init_t rule{};
   double a = 0, b = 0;
   std::uint64_t seed = 0;
-  std::vector<std::byte> data;  // rank 0's, in the parameter's dtype
+  std::vector<std::byte> data;               // rank 0's, in the parameter's dtype
+  std::optional<std::uint64_t> fingerprint;  // of what this rank gave, where values are checked
   gemini_init_fn function = nullptr;
   void* user = nullptr;
 };

@@ -51,7 +51,7 @@ double scaled_norm(Ranks& ranks, const Shards& shards) {
     kernels::scale(type, scaled.data(), piece.count_elems, kDown);
     kernels::add_squares(type, scaled.data(), piece.count_elems, sums[0]);
   });
-  add_over_ranks(ranks, sums, "the norm of large gradients");
+  add_over_shards(ranks, sums, "the norm of large gradients");
   return std::sqrt(sums[0].value()) / kDown;
 }
 
@@ -71,6 +71,7 @@ StepVerdict exchange_step(Ranks& ranks, const Shards& shards, bool infinity_norm
   LocalGradients mine;
   for_each_gradient(shards, set_of(Item::grad_sum), 0,
                     [&](const OwnedPiece& piece) { look_at(piece, infinity_norm, mine); });
+  if (!ranks.first_replica()) mine.squares = ExactSum{};
   mine.squares.normalise();
 
   StepExchange exchange;
@@ -94,8 +95,9 @@ StepVerdict exchange_step(Ranks& ranks, const Shards& shards, bool infinity_norm
   return verdict;
 }
 
-void add_over_ranks(Ranks& ranks, std::vector<ExactSum>& sums, const char* what) {
+void add_over_shards(Ranks& ranks, std::vector<ExactSum>& sums, const char* what) {
   constexpr std::size_t kBlock = 512;
+  if (!ranks.first_replica()) std::fill(sums.begin(), sums.end(), ExactSum{});
   for (std::size_t first = 0; first < sums.size(); first += kBlock) {
     const std::size_t last = std::min(sums.size(), first + kBlock);
     std::vector<std::int64_t> words;

@@ -22,8 +22,9 @@ struct StepVerdict {
 // each becomes the largest over ranks.
 StepVerdict exchange_step(Ranks& ranks, const Shards& shards, bool infinity_norm, double scale, Words& peaks);
 
-// Each sum over all ranks, some hundred to a message; all ranks call. what: for the words of a wait.
-void add_over_ranks(Ranks& ranks, std::vector<ExactSum>& sums, const char* what);
+// Each sum over the shards of all ranks, whose part of it is in `sums`, some hundred to a message; all ranks
+// call. what: for the words of a wait.
+void add_over_shards(Ranks& ranks, std::vector<ExactSum>& sums, const char* what);
 
 // clip: g *= min(1, max_norm / (norm + 1e-6)); max_norm 0: off.
 double clip_factor(double norm, double max_norm);

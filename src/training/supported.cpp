@@ -21,15 +21,13 @@ void refuse_text(const Options& options, std::string_view key, const char* missi
 
 }  // namespace
 
-void check_supported(const Options& options, int ranks) {
+void check_supported(const Options& options) {
   allow(options, "backend", {"host", "auto"}, "this build has no CUDA");
   allow(options, "device", {"auto", "current"}, "this build has no devices");
-  allow(options, "collectives", {"auto", "mpi"}, "that transport is not in this version");
-  if (options.text("shard_group") != std::to_string(ranks))
-    allow(options, "shard_group", {"world"}, "groups of ranks are not in this version");
+  if (!parse_link_delay(options.text("collectives")))
+    allow(options, "collectives", {"auto", "mpi"}, "that transport is not in this version");
   allow(options, "gather_dtype", {"same"}, "other types on the wire are not in this version");
   allow(options, "reduce_dtype", {"same"}, "other types on the wire are not in this version");
-  allow(options, "check", {"off"}, "checking the order of calls is not in this version");
   refuse_text(options, "trace_in", "traces are not in this version");
   refuse_text(options, "trace_out", "traces are not in this version");
   allow(options, "trace", {"off"}, "traces are not in this version");

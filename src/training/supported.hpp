@@ -6,6 +6,6 @@
 namespace gemini {
 
 // Throws GEMINI_ERR_UNSUPPORTED for what this version does not have.
-void check_supported(const Options& options, int ranks);
+void check_supported(const Options& options);
 
 }  // namespace gemini

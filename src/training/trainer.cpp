@@ -4,6 +4,7 @@
 #include "training/initialise.hpp"
 #include "training/rehome.hpp"
 #include "training/staged_piece.hpp"
+#include "training/value_check.hpp"
 
 namespace gemini {
 namespace {
@@ -58,14 +59,14 @@ Trainer::Trainer(const Options& options, Ranks& ranks, Registry& registry, Model
       fixed_bytes_(plan.fixed_bytes),
       kept_place_(plan.kept),
       keeps_gradients_(plan.kept_bytes > 0),
-      store_(registry.tensors(), plan.layout, ranks.topology().rank, tiers, ranks.transport(), ranks.queue(),
+      store_(registry.tensors(), plan.layout, ranks.group_index(), tiers, ranks.transport(), ranks.queue(),
              [&](int chunk, Item item) { return plan.home(chunk, item); }),
       gradients_(registry, store_, ranks.transport(), ranks.queue(), micro_batches_,
                  reduction_rules(options, ranks.topology().ranks)),
       residency_(store_, gradients_, budget_, ranks.transport().ranks()),
       policy_(make_policy(options, residency_.facts(), budget_, &rates_)),
       inference_policy_(make_policy(options, residency_.facts(), budget_, &rates_)),
-      operations_(store_, registry, gradients_, micro_batches_, residency_, non_model),
+      operations_(store_, registry, gradients_, micro_batches_, residency_, non_model, ranks.agreement()),
       loss_scale_(make_loss_scale(options, registry.trains_f16())) {
   if (plan.window_elems > 0) staging_ = Staging(tiers.host, plan.window_elems);
   residency_.set_policies(policy_.get(), inference_policy_.get());
@@ -78,6 +79,8 @@ Trainer::Trainer(const Options& options, Ranks& ranks, Registry& registry, Model
   for (Chunk& chunk : store_.chunks())
     if (!chunk.spec.frozen)
       start_training(chunk, [&](int index, Item item) { return plan.home(index, item); });
+  if (options.text("check") != "off")
+    ranks.agreement().check_order([&registry](int param) { return registry[param].name; });
 }
 
 void Trainer::start_training(Chunk& chunk, const HomeOf& home) {
@@ -97,6 +100,17 @@ void Trainer::spread_initial_values() {
   initialise_from_data(ranks_, registry_, store_);
   for (Chunk& chunk : store_.chunks())
     if (chunk.spec.resident) store_.fetch(chunk);
+}
+
+void Trainer::check_initial_values() {
+  check_finite(ranks_, shards());
+  std::vector<int> resident;
+  for (Chunk& chunk : store_.chunks()) {
+    if (!chunk.spec.resident) continue;
+    store_.await(chunk);
+    resident.push_back(chunk.index);
+  }
+  check_same_copies(ranks_, registry_, store_, resident);
 }
 
 void Trainer::refresh_resident() {

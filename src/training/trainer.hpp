@@ -35,6 +35,8 @@ class Trainer {
   // First values; both are called by every rank, the first moves nothing and may throw on one rank alone.
   void draw_initial_values();
   void spread_initial_values();
+  // For check = values; every rank calls.
+  void check_initial_values();
 
   // Each after the ranks agreed to make the call.
   gemini_step_info_t step(double lr);

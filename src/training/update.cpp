@@ -53,8 +53,8 @@ void update_lamb(Ranks& ranks, const Shards& shards, const Update& update) {
     kernels::lamb_moments(hyper_of(piece.parameter, update.settings), piece.parameter.step_count,
                           kernel_piece(piece, update.grad_factor), weights[p], updates[p]);
   });
-  add_over_ranks(ranks, weights, "the norms of LAMB");
-  add_over_ranks(ranks, updates, "the norms of LAMB");
+  add_over_shards(ranks, weights, "the norms of LAMB");
+  add_over_shards(ranks, updates, "the norms of LAMB");
   for_each_updated(shards, update.verdict, kAll, kValues, [&](const OwnedPiece& piece) {
     kernels::lamb_apply(hyper_of(piece.parameter, update.settings), piece.parameter.step_count,
                         trust_ratio(weights[static_cast<std::size_t>(piece.parameter.index)],

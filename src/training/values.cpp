@@ -12,10 +12,10 @@ namespace {
 constexpr std::int64_t kPieceElems = std::int64_t{1} << 20;
 constexpr const char* kWhat = "moving values between ranks";
 
-// A run of a parameter's elements on one owner, short enough for one message.
+// A run of a parameter's elements in one shard, short enough for one message.
 struct Run {
-  int owner;
-  std::int64_t first_elem, count, offset;  // offset: in the owner's shard
+  int shard;
+  std::int64_t first_elem, count, offset;  // offset: in the shard
 };
 
 template <class Visit>
@@ -33,20 +33,23 @@ std::shared_ptr<Bytes> staging(std::int64_t count, DType type) {
   return std::make_shared<Bytes>(static_cast<std::size_t>(count * size_of(type)));
 }
 
-// Moves the run's values from rank `from` to rank `to` (-1: all) through staging.
-void move(Ranks& ranks, const std::shared_ptr<Bytes>& values, DType type, int from, int to) {
+// What this rank has to do where the run's values move from rank `from` to rank `to` (-1: all).
+std::unique_ptr<Operation> move_operation(Ranks& ranks, const std::shared_ptr<Bytes>& values, DType type,
+                                          int from, int to) {
   const int me = ranks.topology().rank;
   const int count = static_cast<int>(values->size()) / static_cast<int>(size_of(type));
   MPI_Comm comm = ranks.agreement().comm();
   if (to < 0 && ranks.topology().ranks > 1)
-    ranks.queue().run(std::make_unique<Broadcast>(comm, mpi_type(type), values, count, from), kWhat);
-  if (to < 0 || from == to) return;
-  if (me == from)
-    ranks.queue().run(std::make_unique<Message>(Message::Way::send, comm, mpi_type(type), values, count, to),
-                      kWhat);
-  if (me == to)
-    ranks.queue().run(
-        std::make_unique<Message>(Message::Way::receive, comm, mpi_type(type), values, count, from), kWhat);
+    return std::make_unique<Broadcast>(comm, mpi_type(type), values, count, from);
+  if (to >= 0 && from != to && me == from)
+    return std::make_unique<Message>(Message::Way::send, comm, mpi_type(type), values, count, to);
+  if (to >= 0 && from != to && me == to)
+    return std::make_unique<Message>(Message::Way::receive, comm, mpi_type(type), values, count, from);
+  return std::make_unique<Nothing>();  // so that places in the queue mean the same on all ranks
+}
+
+void move(Ranks& ranks, const std::shared_ptr<Bytes>& values, DType type, int from, int to) {
+  ranks.queue().run(move_operation(ranks, values, type, from, to), kWhat);
 }
 
 void load_run(Tiers& tiers, const Chunk& chunk, const Run& run, ValueKind kind, double factor, DType as,
@@ -66,10 +69,10 @@ void read_values(Ranks& ranks, Tiers& tiers, const Chunk& chunk, const Parameter
                  double factor, DType as, std::byte* to, int root) {
   const int me = ranks.topology().rank;
   for_each_run(chunk, p, [&](const Run& run) {
+    const int owner = ranks.owners(run.shard).front();
     auto values = staging(run.count, as);
-    if (me == run.owner)
-      load_run(tiers, chunk, run, kind, kind == ValueKind::master ? 1.0 : factor, as, *values);
-    move(ranks, values, as, run.owner, root);
+    if (me == owner) load_run(tiers, chunk, run, kind, kind == ValueKind::master ? 1.0 : factor, as, *values);
+    move(ranks, values, as, owner, root);
     if (root < 0 || root == me) std::copy(values->begin(), values->end(), to + run.first_elem * size_of(as));
   });
 }
@@ -79,13 +82,12 @@ void write_values(Ranks& ranks, Tiers& tiers, Chunk& chunk, const Parameter& p, 
   const int me = ranks.topology().rank;
   for_each_run(chunk, p, [&](const Run& run) {
     const std::byte* values = root < 0 || root == me ? from + run.first_elem * size_of(type) : nullptr;
-    if (root >= 0) {
-      auto travelling = staging(run.count, type);
-      if (root == me) std::copy_n(values, run.count * size_of(type), travelling->begin());
-      move(ranks, travelling, type, root, run.owner);
-      if (me == run.owner) store_values(tiers, chunk, run.offset, run.count, type, travelling->data());
-    } else if (me == run.owner) {
-      store_values(tiers, chunk, run.offset, run.count, type, values);
+    auto travelling = staging(root < 0 ? 0 : run.count, type);
+    if (root == me) std::copy_n(values, run.count * size_of(type), travelling->begin());
+    for (const int owner : ranks.owners(run.shard)) {
+      if (root >= 0) move(ranks, travelling, type, root, owner);
+      if (me == owner)
+        store_values(tiers, chunk, run.offset, run.count, type, root < 0 ? values : travelling->data());
     }
   });
 }

@@ -119,6 +119,8 @@ TEST(Timeout, EndsTheWaitForARankThatDoesNotCome) {
       EXPECT_EQ(GEMINI_ERR_TIMEOUT, status) << words;
       EXPECT_NE(std::string::npos, words.find(in_step ? "gemini_step: " : "gemini_pre_op: ")) << words;
       EXPECT_NE(std::string::npos, words.find("timeout_s = 1")) << words;
+      const std::string who = "rank " + std::to_string(ranks_of() - 1) + " did not arrive";
+      EXPECT_NE(std::string::npos, words.find(": " + who)) << words << ": exactly that one";
     }
     EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(900));
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(8));

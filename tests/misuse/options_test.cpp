@@ -144,8 +144,8 @@ TEST(Environment, WithABadValueIsNamedByTheVariable) {
             "a number from 0");
     EXPECT_EQ(nullptr, ctx);
   }
-  const Variable chunks("GEMINI_CHECK", "order");
-  REFUSED(GEMINI_ERR_UNSUPPORTED, gemini_create(MPI_COMM_WORLD, nullptr, &ctx), "check = order");
+  const Variable placement("GEMINI_PLACEMENT", "planned");
+  REFUSED(GEMINI_ERR_UNSUPPORTED, gemini_create(MPI_COMM_WORLD, nullptr, &ctx), "placement = planned");
   EXPECT_EQ(nullptr, ctx);
 }
 
@@ -187,6 +187,14 @@ TEST(ResolvedOptions, SayWhatAutoStandsFor) {
   EXPECT_NE("0", ctx.option("chunk_elems"));
 }
 
+TEST(ShardGroup, MustDivideTheRanks) {
+  gemini_context_t ctx = nullptr;
+  const Options opts({{"shard_group", "5"}});
+  REFUSED(GEMINI_ERR_ARGUMENT, gemini_create(MPI_COMM_WORLD, opts.get(), &ctx), "shard_group = 5",
+          "the " + std::to_string(ranks_of()) + " ranks");
+  EXPECT_EQ(nullptr, ctx);
+}
+
 namespace {
 
 class Unsupported : public testing::TestWithParam<std::pair<const char*, const char*>> {};
@@ -206,12 +214,9 @@ INSTANTIATE_TEST_SUITE_P(
     Options, Unsupported,
     testing::Values(std::pair("backend", "cuda"), std::pair("device", "0"),
                     std::pair("collectives", "shared"), std::pair("collectives", "nccl"),
-                    std::pair("collectives", "delayed:10,1"), std::pair("shard_group", "node"),
-                    std::pair("shard_group", "5"), std::pair("placement", "planned"),
-                    std::pair("shard_param_frac", "0.5"), std::pair("offload_optim_frac", "1"),
-                    std::pair("offload_param_frac", "1"), std::pair("spill_dir", "/tmp"),
-                    std::pair("prefetch", "2"), std::pair("gather_dtype", "bf16"),
-                    std::pair("gather_dtype", "f8_e4m3"), std::pair("reduce_dtype", "f16"),
-                    std::pair("accumulate_mode", "local"), std::pair("check", "order"),
-                    std::pair("check", "values"), std::pair("trace_in", "t"), std::pair("trace_out", "t"),
-                    std::pair("trace", "on")));
+                    std::pair("placement", "planned"), std::pair("shard_param_frac", "0.5"),
+                    std::pair("offload_optim_frac", "1"), std::pair("offload_param_frac", "1"),
+                    std::pair("spill_dir", "/tmp"), std::pair("prefetch", "2"),
+                    std::pair("gather_dtype", "bf16"), std::pair("gather_dtype", "f8_e4m3"),
+                    std::pair("reduce_dtype", "f16"), std::pair("accumulate_mode", "local"),
+                    std::pair("trace_in", "t"), std::pair("trace_out", "t"), std::pair("trace", "on")));

@@ -34,6 +34,13 @@ class Chunk {
   std::unique_ptr<Operation> acquire(MpiTransport& transport) {
     return transport.acquire(chunk_, slot_.data());
   }
+  // The shard stands in its place in the slot.
+  std::unique_ptr<Operation> acquire_in_place(MpiTransport& transport) {
+    ShardedChunk staged = chunk_;
+    staged.shard = slot_.data() + world_rank() * bytes_;
+    std::memcpy(staged.shard, shard_.data(), shard_.size());
+    return transport.acquire(staged, slot_.data());
+  }
   [[nodiscard]] bool is_whole() const {
     for (int rank = 0; rank < world_size(); ++rank)
       for (std::int64_t i = 0; i < bytes_; ++i)
@@ -63,8 +70,11 @@ TEST(MpiGather, PutsEveryShardInItsPlaceInPiecesOfAnySize) {
         Chunk chunk(elems, type);
         queue.run(chunk.acquire(transport), "a test");
         EXPECT_TRUE(chunk.is_whole()) << elems << " " << name_of(type) << " limit " << limit;
+        Chunk staged(elems, type);
+        queue.run(staged.acquire_in_place(transport), "a test");
+        EXPECT_TRUE(staged.is_whole()) << elems << " " << name_of(type) << " in place, limit " << limit;
       }
-    transport.free_communicator();
+    transport.free_communicators();
   }
 }
 
@@ -78,7 +88,7 @@ TEST(MpiGather, SeveralInTheQueue) {
   for (Chunk& chunk : chunks) last = queue.submit(chunk.acquire(transport));
   queue.wait(last, "a test");
   for (const Chunk& chunk : chunks) EXPECT_TRUE(chunk.is_whole());
-  transport.free_communicator();
+  transport.free_communicators();
 }
 
 TEST(MpiGather, CountsWhatItSends) {
@@ -90,7 +100,7 @@ TEST(MpiGather, CountsWhatItSends) {
   EXPECT_EQ(transport.wire().reduce_bytes, 0);
   transport.reset_wire();
   EXPECT_EQ(transport.wire().gather_bytes, 0);
-  transport.free_communicator();
+  transport.free_communicators();
 }
 
 // Nothing is computed in 32 bits: operations on more than 2^31 elements know their size.
@@ -104,10 +114,10 @@ TEST(MpiGather, CountsBeyondThirtyTwoBits) {
   std::byte gradient{};
   (void)transport.reduce({kElems, DType::f64, &gradient, nullptr, true, 1.0});
   EXPECT_EQ(transport.wire().reduce_bytes, 8 * kElems * (world_size() - 1));
-  transport.free_communicator();
+  transport.free_communicators();
 }
 
-TEST(SelfTransport, ShowsTheShardItself) {
+TEST(SelfTransport, ShowsTheShardItselfOrWhereItWasStaged) {
   const auto transport = make_self_transport();
   test::Queue queue;
   std::byte shard[64]{};
@@ -116,6 +126,9 @@ TEST(SelfTransport, ShowsTheShardItself) {
   EXPECT_EQ(transport->ranks(), 1);
   queue.run(transport->acquire(chunk, nullptr), "a test");
   EXPECT_EQ(transport->view(chunk, nullptr), shard);
+  std::byte slot[64]{};
+  queue.run(transport->acquire(chunk, slot), "a test");
+  EXPECT_EQ(transport->view(chunk, slot), slot);
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST_F(MpiReduce, GivesTheCanonicalBitsInPiecesOfAnySize) {
         expect_canonical(transport, {elems, type}, "limit " + std::to_string(limit));
         expect_canonical(transport, {elems, type, false, static_cast<double>(world_size())});
       }
-    transport.free_communicator();
+    transport.free_communicators();
   }
 }
 
@@ -138,14 +138,14 @@ TEST_F(MpiReduce, WhoContributesNothingContributesZeros) {
   for (unsigned silent = 0; silent < 1u << world_size(); ++silent)
     for (const DType type : kTypes)
       for (const bool first : {true, false}) expect_canonical(transport, {29, type, first, 3, silent});
-  transport.free_communicator();
+  transport.free_communicators();
 }
 
 TEST_F(MpiReduce, LargerThanWhatItReceivesAtATime) {
   MpiTransport transport(Communicator(MPI_COMM_WORLD), topology_of(nodes_));
   expect_canonical(transport, {MpiTransport::kStagingBytes / 8 / world_size() + 1001, DType::f64, false, 7});
   expect_canonical(transport, {40000, DType::bf16});
-  transport.free_communicator();
+  transport.free_communicators();
 }
 
 TEST_F(MpiReduce, RandomProblems) {
@@ -157,7 +157,7 @@ TEST_F(MpiReduce, RandomProblems) {
     expect_canonical(transport, {static_cast<std::int64_t>(random() % 300) + 1, kTypes[random() % 4],
                                  random() % 2 == 0, static_cast<double>(random() % 5) + 1,
                                  static_cast<unsigned>(random() & random()), random()});
-    transport.free_communicator();
+    transport.free_communicators();
   }
 }
 
@@ -182,7 +182,7 @@ TEST_F(MpiReduce, SixteenBitGradientsAreAddedInF32) {
                         reinterpret_cast<std::byte*>(sum.data()), true, static_cast<double>(world_size())}),
       "a test");
   EXPECT_EQ(sum, (std::vector<float>{65504.0F, 65504.0F, 65504.0F}));
-  transport.free_communicator();
+  transport.free_communicators();
 }
 
 TEST_F(MpiReduce, CountsWhatItSends) {
@@ -191,7 +191,7 @@ TEST_F(MpiReduce, CountsWhatItSends) {
   EXPECT_EQ(transport.wire().reduce_bytes, 400 * (world_size() - 1));
   (void)reduced<float>(queue_, transport, {100, DType::f32, true, 1, ~0u});
   EXPECT_EQ(transport.wire().reduce_bytes, 400 * (world_size() - 1)) << "zeros do not travel";
-  transport.free_communicator();
+  transport.free_communicators();
 }
 
 TEST_F(MpiReduce, OneRankAloneDoesTheSame) {

@@ -147,5 +147,14 @@ TEST(OptionTable, TheSearchedRangeIsNotEmpty) {
   EXPECT_LT(defaults.integer("chunk_search_min_elems"), defaults.integer("chunk_search_max_elems"));
 }
 
+TEST(LinkDelay, IsReadFromTheValueOfCollectives) {
+  const auto delay = parse_link_delay("delayed:20.5,3");
+  ASSERT_TRUE(delay.has_value());
+  EXPECT_EQ(delay->latency_us, 20.5);
+  EXPECT_EQ(delay->gbit_per_s, 3);
+  EXPECT_FALSE(parse_link_delay("mpi").has_value());
+  EXPECT_FALSE(parse_link_delay("delayed:1").has_value());
+}
+
 }  // namespace
 }  // namespace gemini

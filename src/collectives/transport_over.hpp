@@ -1,0 +1,34 @@
+// A transport over another one; passes everything on.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "collectives/transport.hpp"
+
+namespace gemini {
+
+class TransportOver : public Transport {
+ public:
+  explicit TransportOver(std::unique_ptr<Transport> real) : real_(std::move(real)) {}
+
+  [[nodiscard]] const char* name() const override { return real_->name(); }
+  [[nodiscard]] int ranks() const override { return real_->ranks(); }
+  [[nodiscard]] bool needs_slot() const override { return real_->needs_slot(); }
+  std::unique_ptr<Operation> acquire(const ShardedChunk& chunk, std::byte* slot) override {
+    return real_->acquire(chunk, slot);
+  }
+  [[nodiscard]] std::byte* view(const ShardedChunk& chunk, std::byte* slot) const override {
+    return real_->view(chunk, slot);
+  }
+  std::unique_ptr<Operation> reduce(const GradientReduction& reduction) override {
+    return real_->reduce(reduction);
+  }
+  [[nodiscard]] const WireCounters& wire() const override { return real_->wire(); }
+  void reset_wire() override { real_->reset_wire(); }
+
+ private:
+  std::unique_ptr<Transport> real_;
+};
+
+}  // namespace gemini
