@@ -60,15 +60,18 @@ struct Need {
 class Policy {
  public:
   virtual ~Policy() = default;
-  // An operation is about to begin. in_use_bytes: of compute memory by model data, buffers of reductions in
-  // flight aside (they can be waited for). Appends releases, then gathers for all needed chunks that are
-  // absent, then prefetches. Never releases what is needed or leased.
+  // An operation is about to begin, and has handed over the gradients that it closes. in_use_bytes: of
+  // compute memory by model data, buffers of reductions in flight aside (they can be waited for). Appends
+  // releases, then gathers for all needed chunks that are absent, then prefetches. Never releases what is
+  // needed or leased.
   virtual void before(const Need& need, const Moment& moment, const std::vector<ChunkStatus>& chunks,
                       std::int64_t in_use_bytes, std::vector<Action>& actions) = 0;
-  // Leases on these chunks ended; appends releases. Never releases what is leased.
+  // Leases on these chunks ended, and gradients that this closes have been handed over; appends releases.
+  // Never releases what is leased.
   virtual void after(const std::vector<int>& ended, const Moment& moment,
                      const std::vector<ChunkStatus>& chunks, std::vector<Action>& actions) = 0;
-  // The order is known (or known anew): before the first event of an iteration.
+  // The order is known (or known anew): before the first event of an iteration. Moments name no other trace
+  // until the next call.
   virtual void learn(const Trace& /*trace*/) {}
 };
 

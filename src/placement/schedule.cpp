@@ -24,6 +24,7 @@ std::vector<double> event_times(const Trace& trace) {
 // How long reductions that each event hands over take the link.
 std::vector<double> reduction_times(const Trace& trace, const Forecast& forecast, const Rates& rates) {
   std::vector<double> times;
+  times.reserve(trace.events().size());
   for (int e = 0; e < trace.size(); ++e)
     times.push_back(rates.reduce_ns_per_byte * static_cast<double>(forecast.closed(e)));
   return times;
@@ -52,6 +53,7 @@ std::vector<double> latest_starts(const std::vector<Retention::Miss>& misses,
 // What soft limits leave beside all that is leased, open or kept.
 std::vector<std::int64_t> rooms(const Forecast& forecast, const Retention& retention, const Start& start) {
   std::vector<std::int64_t> rooms;
+  rooms.reserve(retention.kept_bytes.size());
   for (int e = 0; e < static_cast<int>(retention.kept_bytes.size()); ++e)
     rooms.push_back(forecast.soft(e) - start.resting_bytes - forecast.gradients(e) - forecast.leased(e) -
                     retention.kept_bytes[at(e)]);

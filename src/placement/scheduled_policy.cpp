@@ -53,9 +53,13 @@ void ScheduledPolicy::prefetch(const Moment& moment, const std::vector<ChunkStat
     const Schedule::Gather& gather = gathers[next_];
     if (gather.use <= moment.position || draft().present(gather.chunk)) continue;
     const bool fits = draft().filled_bytes() + slot(gather.chunk) <= forecast().soft(moment.position);
-    const bool may_start = prefetcher().may_start(draft(), chunks) || rules().prefetch < 0;
-    if (!fits || !may_start) return;  // the next operation tries again
-    prefetcher().start(draft(), gather.chunk);
+    if (!fits) return;  // the next operation tries again
+    if (rules().prefetch < 0) {
+      draft().prefetch(gather.chunk);
+    } else {
+      if (!prefetcher().may_start(draft(), chunks)) return;
+      prefetcher().start(draft(), gather.chunk);
+    }
   }
 }
 

@@ -131,5 +131,14 @@ TEST_F(AutoPolicyTest, GivesUpForAPrefetchOnlyWhatIsUsedLater) {
   EXPECT_TRUE(before(0, 20).empty()) << "chunk 1 is used before chunk 2";
 }
 
+TEST_F(AutoPolicyTest, WhatHasJustGoneDoesNotComeBackAtOnce) {
+  std::vector<ChunkFacts> facts = traces::equal_chunks(3, 10);
+  facts[1].slot_bytes = 3;
+  facts[2].slot_bytes = 8;
+  make(facts, traces::forward({{2}, {1, 0}}, 3), 16, 1);
+  chunks_[0].copy = chunks_[1].copy = Copy::gathered;
+  EXPECT_EQ(before(0, 13), (Actions{{Kind::release, 1}, {Kind::release, 0}, {Kind::gather, 2}}));
+}
+
 }  // namespace
 }  // namespace gemini

@@ -14,8 +14,9 @@ using Actions = std::vector<Action>;
 
 class ScheduledPolicyTest : public ::testing::Test {
  protected:
-  void make(const Trace& trace, std::int64_t limit, int scheduled_depth) {
-    const auto facts = traces::equal_chunks(5, 10);
+  void make(const Trace& trace, std::int64_t limit, int scheduled_depth,
+            const std::vector<int>& present = {}) {
+    const auto facts = traces::equal_chunks(5, 10, true);
     trace_ = trace;
     chunks_.assign(5, {});
     PolicyRules rules;
@@ -23,8 +24,13 @@ class ScheduledPolicyTest : public ::testing::Test {
     rules.prefetch = -1;
     policy_ = std::make_unique<ScheduledPolicy>(facts, rules);
     policy_->learn(trace_);
-    policy_->follow(make_schedule(trace_, Forecast(trace_, facts, rules.budget), facts, {1, 0, 0},
-                                  {0, std::vector<bool>(5)}, 0, scheduled_depth));
+    Start start{0, std::vector<bool>(5)};
+    for (const int chunk : present) {
+      start.present[static_cast<std::size_t>(chunk)] = true;
+      chunks_[static_cast<std::size_t>(chunk)].copy = Copy::gathered;
+    }
+    policy_->follow(make_schedule(trace_, Forecast(trace_, facts, rules.budget), facts, {1, 0, 0}, start, 0,
+                                  scheduled_depth));
   }
   Actions before(int position, std::int64_t in_use) {
     Actions actions;
@@ -63,6 +69,11 @@ TEST_F(ScheduledPolicyTest, KeepsAndReleasesAsScheduled) {
   before(0, 0);
   chunks_[0].copy = Copy::gathered;
   EXPECT_TRUE(after(1).empty());
+}
+
+TEST_F(ScheduledPolicyTest, UnwantedCopiesGoBeforeRoomIsShort) {
+  make(traces::forward({{0}, {1}, {0, 1}}, 5, 5), 20, 0, {1, 4});
+  EXPECT_EQ(before(0, 10), (Actions{{Kind::release, 4}, {Kind::gather, 0}}));
 }
 
 TEST_F(ScheduledPolicyTest, DoesAsAutoWhereACopyIsMissing) {
