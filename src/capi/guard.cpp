@@ -16,7 +16,8 @@ bool peers_cannot_know(gemini_status_t status) {
     case GEMINI_ERR_INTERNAL:
     case GEMINI_ERR_MPI:
     case GEMINI_ERR_DEVICE:
-    case GEMINI_ERR_COLLECTIVE: return true;
+    case GEMINI_ERR_COLLECTIVE:
+    case GEMINI_ERR_IO_FATAL: return true;
     default: return false;  // agreed, or each rank finds it by itself
   }
 }

@@ -22,11 +22,13 @@ Extent& Extent::operator=(Extent&& other) noexcept {
 
 Extent::~Extent() {
   if (file_ == nullptr) return;
+  const std::lock_guard lock(file_->mutex_);
   file_->in_use_ -= bytes_;
   file_->add_free(offset_, bytes_);
 }
 
 void SpillFile::reserve(std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
   if (rounded(bytes) > held()) grow(rounded(bytes) - held());
 }
 
@@ -56,6 +58,7 @@ void SpillFile::add_free(std::int64_t offset, std::int64_t bytes) {
 Extent SpillFile::allocate(std::int64_t bytes) {
   const std::int64_t size = rounded(bytes);
   if (size == 0) return {};
+  const std::lock_guard lock(mutex_);
   auto found = free_.begin();
   while (found != free_.end() && found->second < size) ++found;
   if (found == free_.end()) {
@@ -79,15 +82,23 @@ int SpillFile::descriptor_for(const void* memory, std::int64_t offset, std::int6
 
 Transfer SpillFile::read(const Extent& extent, std::int64_t offset, void* to, std::int64_t bytes) {
   ensure(offset >= 0 && bytes >= 0 && bytes <= extent.bytes() - offset, "a read stays in its extent");
+  const std::lock_guard lock(mutex_);
   return io_.read(descriptor_for(to, offset, bytes), extent.offset_ + offset, to, bytes);
 }
 
 Transfer SpillFile::write(const Extent& extent, std::int64_t offset, const void* from, std::int64_t bytes) {
   ensure(offset >= 0 && bytes >= 0 && bytes <= extent.bytes() - offset, "a write stays in its extent");
+  const std::lock_guard lock(mutex_);
   return io_.write(descriptor_for(from, offset, bytes), extent.offset_ + offset, from, bytes);
 }
 
+bool SpillFile::done(Transfer transfer) {
+  const std::lock_guard lock(mutex_);
+  return io_.done(transfer);
+}
+
 void SpillFile::wait(Transfer transfer) {
+  const std::lock_guard lock(mutex_);
   const int error = io_.wait(transfer);
   if (error != 0) fail(GEMINI_ERR_IO_FATAL, "{}: {}", path(), std::generic_category().message(error));
 }

@@ -2,12 +2,13 @@
 //
 // An extent is a page-aligned part of the file, given back at the end of its life. The file keeps the room of
 // extents for reuse and grows when none is left that fits. Memory, offsets and lengths in whole pages go past
-// the page cache, which would hold a second copy where memory is scarce; others go through it. One thread at
-// a time calls.
+// the page cache, which would hold a second copy where memory is scarce; others go through it. Any
+// thread may call: gathers read from the communication's worker.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -59,7 +60,7 @@ class SpillFile {
   // As AsyncIo. GEMINI_ERR_IO_FATAL from wait: what the extent holds is lost.
   Transfer read(const Extent& extent, std::int64_t offset, void* to, std::int64_t bytes);
   Transfer write(const Extent& extent, std::int64_t offset, const void* from, std::int64_t bytes);
-  [[nodiscard]] bool done(Transfer transfer) { return io_.done(transfer); }
+  [[nodiscard]] bool done(Transfer transfer);
   void wait(Transfer transfer);
 
   [[nodiscard]] std::int64_t in_use() const noexcept { return in_use_; }      // in extents
@@ -75,6 +76,7 @@ class SpillFile {
   void add_free(std::int64_t offset, std::int64_t bytes);
   void grow(std::int64_t more);
 
+  std::mutex mutex_;
   OwnFile file_;
   std::map<std::int64_t, std::int64_t> free_;  // offset to bytes; neighbours are joined
   std::int64_t in_use_ = 0;
