@@ -39,8 +39,6 @@ void check_supported(const Options& options) {
   allow_number(options, "offload_param_frac", 0, "moving shards to a second tier is not in this version");
   refuse_text(options, "spill_dir", "files as a third tier are not in this version");
   allow(options, "prefetch", {"auto", "0"}, "prefetching is not in this version");
-  allow(options, "gather_dtype", {"same"}, "other types on the wire are not in this version");
-  allow(options, "reduce_dtype", {"same"}, "other types on the wire are not in this version");
   allow(options, "accumulate_mode", {"reduce"}, "keeping whole gradients is not in this version");
   refuse_text(options, "trace_in", "traces are not in this version");
   refuse_text(options, "trace_out", "traces are not in this version");
