@@ -3,22 +3,30 @@
 #pragma once
 
 #include <climits>
+#include <string>
 #include <vector>
 
-#include "collectives/canonical_sum.hpp"
+#include "collectives/mpi_reduction.hpp"
 #include "collectives/topology.hpp"
 #include "collectives/transport.hpp"
 
 namespace gemini {
 
+// What travels, as the options gather_dtype and reduce_dtype say it.
+struct WireTypes {
+  std::string gather = "same";
+  std::string reduce = "same";
+};
+
 class MpiTransport final : public Transport {
  public:
-  // What one reduction receives at a time, over all peers.
+  // What one operation receives at a time, over all peers, where it is not into its place.
   static constexpr std::int64_t kStagingBytes = std::int64_t{8} << 20;
 
   // comm carries chunks alone; collective over it where the topology has several groups. count_limit: the
   // largest count given to MPI; tests lower it.
-  MpiTransport(Communicator comm, Topology topology, std::int64_t count_limit = INT_MAX);
+  MpiTransport(Communicator comm, Topology topology, std::int64_t count_limit = INT_MAX,
+               WireTypes types = {});
 
   [[nodiscard]] const char* name() const override { return "mpi"; }
   [[nodiscard]] int ranks() const override { return topology_.group_ranks(); }
@@ -32,19 +40,13 @@ class MpiTransport final : public Transport {
   void free_communicators() noexcept;
 
  private:
-  class Gather;
-  class Reduction;
-  [[nodiscard]] const Communicator& group_comm() const {
-    return topology_.replicas() > 1 ? group_comm_ : comm_;
-  }
-
   Communicator comm_;
   Communicator group_comm_;  // where there are several groups
   Topology topology_;
   std::int64_t count_limit_;
-  CanonicalSum group_sum_, replica_sum_;
-  // Of the reduction under way, which is one at a time.
-  std::vector<std::byte> received_, group_sums_;
+  WireTypes types_;
+  ReductionRoom reduction_room_;
+  std::vector<std::byte> packed_;  // of the gather under way, which is one at a time
 };
 
 }  // namespace gemini

@@ -33,7 +33,9 @@ Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()
     chunks.free();
     transport_ = make_self_transport();
   } else {
-    auto transport = std::make_unique<MpiTransport>(std::move(chunks), topology_);
+    auto transport =
+        std::make_unique<MpiTransport>(std::move(chunks), topology_, INT_MAX,
+                                       WireTypes{options.text("gather_dtype"), options.text("reduce_dtype")});
     free_transport_ = [raw = transport.get()] { raw->free_communicators(); };
     transport_ = std::move(transport);
   }

@@ -26,8 +26,6 @@ void check_supported(const Options& options) {
   allow(options, "device", {"auto", "current"}, "this build has no devices");
   if (!parse_link_delay(options.text("collectives")))
     allow(options, "collectives", {"auto", "mpi"}, "that transport is not in this version");
-  allow(options, "gather_dtype", {"same"}, "other types on the wire are not in this version");
-  allow(options, "reduce_dtype", {"same"}, "other types on the wire are not in this version");
   refuse_text(options, "trace_in", "traces are not in this version");
   refuse_text(options, "trace_out", "traces are not in this version");
   allow(options, "trace", {"off"}, "traces are not in this version");

@@ -121,3 +121,17 @@ TEST(Contexts, AreMadeFromFortranHandlesToo) {
   ALL_RANKS_OK(gemini_destroy(&ctx));
   EXPECT_EQ(nullptr, ctx);
 }
+
+TEST(DelayedTransport, TrainsTheSame) {
+  std::vector<double> trained[2];
+  for (const bool delayed : {false, true}) {
+    Context ctx({{"optimizer", "sgd"}, {"lr", "0.5"}, {"collectives", delayed ? "delayed:2000,1" : "mpi"}});
+    gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {50}, 1.0);
+    ctx.commit();
+    train(ctx, w, [](int64_t i) { return static_cast<double>(i) / 3 + rank_of(); });
+    ctx.step();
+    trained[delayed ? 1 : 0] = values(w);
+    EXPECT_EQ(delayed ? "delayed:2000,1" : "mpi", ctx.option("collectives"));
+  }
+  EXPECT_ALL(MPI_COMM_WORLD, trained[0] == trained[1]);
+}
