@@ -3,14 +3,6 @@
 #include <algorithm>
 
 namespace gemini {
-namespace {
-
-// One that arrives while the present operation runs, and one for an operation that is shorter than its
-// gather.
-constexpr int kAutoDepth = 2;
-
-}  // namespace
-
 AutoPolicy::AutoPolicy(const std::vector<ChunkFacts>& facts, const PolicyRules& rules)
     : facts_(facts),
       rules_(rules),

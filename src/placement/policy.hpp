@@ -82,6 +82,10 @@ struct Rates {
   double reduce_ns_per_byte = 0;  // of gradient_bytes
 };
 
+// prefetch = auto where no rates are known: one that arrives while the present operation runs, and one for an
+// operation that is shorter than its gather.
+inline constexpr int kAutoDepth = 2;
+
 struct PolicyRules {
   Budget budget;
   int prefetch = 0;       // chunks on their way at most; -1: auto

@@ -112,6 +112,8 @@ void Context::commit() {
 
 std::string Context::option_in_force(const std::string& key) const {
   const std::string& value = options_.text(key);
+  if (key == "prefetch" && value == "auto" && options_.text("placement") != "planned")
+    return options_.text("placement") == "static" ? "0" : std::to_string(kAutoDepth);
   if (!trainer_) return value;
   if (key == "loss_scale" && value == "auto" && !trainer_->loss_scale().is_dynamic()) return "off";
   if (key == "chunk_elems" && value == "0") return std::to_string(trainer_->store().layout().chunk_elems);

@@ -70,7 +70,10 @@ void Operations::pre_op(Parameter* const* params, std::int64_t count, std::int64
   const gemini_phase_t phase = micro_batches_.phase();
   if (phase == GEMINI_FORWARD) micro_batches_.check_forward(accumulate);
   const bool ends_one = phase == GEMINI_FORWARD && micro_batches_.forward_ends_one();
-  if (!chunks_.empty() || ends_one) begin_event(phase, ends_one);
+  if (!chunks_.empty())
+    begin_event(phase, ends_one);
+  else if (ends_one)
+    end_micro_batch();
   const bool may_begin = phase == GEMINI_FORWARD || phase == GEMINI_BACKWARD;
   if (may_begin && micro_batches_.idle()) gradients_.drop_held();
   for (const int chunk : residents_) store_.await(store_[chunk]);
@@ -85,11 +88,7 @@ void Operations::begin_event(gemini_phase_t phase, bool ends_one) {
   const Moment moment = order_of(phase).look(Kind::begin, phase, chunks_);
   if (phase != GEMINI_INFERENCE) residency_.require_share(moment);
   residency_.require(need, ends_one);
-  if (ends_one) {
-    check_micro_batch_may_end();
-    note(OrderedCall::Kind::micro_batch_end);
-    end_micro_batch();
-  }
+  if (ends_one) end_micro_batch();
   note(OrderedCall::Kind::pre_op, phase);
   OperationOrder& order = order_of(phase);
   const bool inference = phase == GEMINI_INFERENCE;
@@ -235,7 +234,10 @@ void Operations::check_micro_batch_may_end() const {
            "a FORWARD operation would end the micro-batch while \"{}\" is leased in BACKWARD", p.name);
 }
 
+// No event of its own: the operation that ends a micro-batch may be another on each rank.
 void Operations::end_micro_batch() {
+  check_micro_batch_may_end();
+  note(OrderedCall::Kind::micro_batch_end);
   gradients_.finish_micro_batch(false);
   micro_batches_.finish_one();
 }

@@ -29,6 +29,7 @@ struct Model {
 
 gemini_test::KeyValues settings(const std::string& accumulate) {
   return {{"chunk_elems", std::to_string(kSmall)},
+          {"host_memory", "0"},
           {"optimizer", "sgd"},
           {"accumulate", accumulate},
           {"lr", "1"},

@@ -25,7 +25,7 @@ class Gathered : public testing::Test {
     EXPECT_EQ(ctx_.stat(GEMINI_STAT_GATHERED_BYTES), chunks * chunk_);
   }
 
-  Context ctx_{{"chunk_elems", std::to_string(kElems)}, {"optimizer", "sgd"}};
+  Context ctx_{{"chunk_elems", std::to_string(kElems)}, {"optimizer", "sgd"}, {"placement", "static"}};
   Params w_;
   std::int64_t chunk_ = 0;
 };

@@ -30,7 +30,7 @@ TEST(ProcessMemory, IsTheShareAndTheChunksInUse) {
 #endif
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  gemini_test::Context ctx{{"chunk_elems", "524288"}};
+  gemini_test::Context ctx{{"chunk_elems", "524288"}, {"placement", "static"}};
   gemini_test::Params params;
   const std::int64_t before = resident_bytes();
   ASSERT_GT(before, kMiB);

@@ -9,7 +9,10 @@ constexpr int64_t kElems = 12288;  // of a chunk; F32: 48 KiB, whole pages on 1 
 constexpr int64_t kChunkBytes = kElems * 4;
 
 KeyValues with_budget(int64_t bytes) {
-  KeyValues all = {{"optimizer", "none"}, {"chunk_elems", std::to_string(kElems)}, {"timeout_s", "20"}};
+  KeyValues all = {{"optimizer", "none"},
+                   {"chunk_elems", std::to_string(kElems)},
+                   {"timeout_s", "20"},
+                   {"host_memory", "0"}};
   if (bytes > 0) all.emplace_back("device_memory", std::to_string(bytes));
   return all;
 }
@@ -103,7 +106,7 @@ TEST(Unfreezing, ThatDoesNotFitIsRefusedAndLeavesTheParameterFrozen) {
     build(ctx);
     base = ctx.stat(GEMINI_STAT_DEVICE_BYTES);
   }
-  Context ctx(MPI_COMM_WORLD, {{"device_memory", std::to_string(base + 4096)}});
+  Context ctx(MPI_COMM_WORLD, {{"device_memory", std::to_string(base + 4096)}, {"host_memory", "0"}});
   gemini_param_t w = build(ctx);
   REFUSED(GEMINI_ERR_OUT_OF_MEMORY, gemini_param_set_option(w, "frozen", "off"), "need", "device_memory");
   EXPECT_EQ(GEMINI_PARAM_FROZEN, info(w).flags);

@@ -178,8 +178,8 @@ TEST(Environment, OnOneRankAloneIsADifferenceOrAnErrorOnAll) {
 TEST(ResolvedOptions, SayWhatAutoStandsFor) {
   Context ctx;
   EXPECT_EQ("host", ctx.option("backend"));
-  EXPECT_EQ("static", ctx.option("placement"));
-  EXPECT_EQ("0", ctx.option("prefetch"));
+  EXPECT_EQ("auto", ctx.option("placement"));  // the policy of that name
+  EXPECT_EQ("2", ctx.option("prefetch"));
   EXPECT_NE("auto", ctx.option("device_memory"));
   ctx.add_constant("w", GEMINI_F32, {100}, 0);
   ctx.commit();
@@ -213,10 +213,5 @@ TEST_P(Unsupported, IsAnsweredInWordsWhenAskedForByName) {
 INSTANTIATE_TEST_SUITE_P(Options, Unsupported,
                          testing::Values(std::pair("backend", "cuda"), std::pair("device", "0"),
                                          std::pair("collectives", "shared"), std::pair("collectives", "nccl"),
-                                         std::pair("placement", "planned"),
-                                         std::pair("shard_param_frac", "0.5"),
-                                         std::pair("offload_optim_frac", "1"),
-                                         std::pair("offload_param_frac", "1"), std::pair("spill_dir", "/tmp"),
-                                         std::pair("prefetch", "2"), std::pair("accumulate_mode", "local"),
                                          std::pair("trace_in", "t"), std::pair("trace_out", "t"),
                                          std::pair("trace", "on")));
