@@ -3,6 +3,7 @@
 #include "collectives/delayed_transport.hpp"
 #include "collectives/mpi_transport.hpp"
 #include "collectives/ordered_transport.hpp"
+#include "collectives/timed_transport.hpp"
 
 namespace gemini {
 
@@ -43,6 +44,9 @@ Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()
     transport_ = std::make_unique<OrderedTransport>(std::move(transport_), *agreement_);
   if (const auto delay = parse_link_delay(options.text("collectives")))
     transport_ = make_delayed_transport(std::move(transport_), *delay);
+  auto timed = std::make_unique<TimedTransport>(std::move(transport_));
+  timed_ = timed.get();
+  transport_ = std::move(timed);
 }
 
 void Ranks::free_communicators() noexcept {

@@ -7,6 +7,7 @@
 #include "base/options.hpp"
 #include "collectives/agreement.hpp"
 #include "collectives/comm_queue.hpp"
+#include "collectives/timed_transport.hpp"
 #include "collectives/topology.hpp"
 #include "collectives/transport.hpp"
 
@@ -38,6 +39,7 @@ class Ranks {
   [[nodiscard]] const CommQueue& queue() const { return *queue_; }
   [[nodiscard]] Agreement& agreement() { return *agreement_; }
   [[nodiscard]] Transport& transport() { return *transport_; }
+  [[nodiscard]] TimedTransport& timed() { return *timed_; }
   [[nodiscard]] const Transport& transport() const { return *transport_; }
 
  private:
@@ -45,6 +47,7 @@ class Ranks {
   std::unique_ptr<CommQueue> queue_;
   std::unique_ptr<Agreement> agreement_;
   std::unique_ptr<Transport> transport_;
+  TimedTransport* timed_ = nullptr;  // the same
   std::function<void()> free_transport_;
 };
 

@@ -16,7 +16,7 @@ namespace gemini {
 struct ChunkFacts {
   std::int64_t slot_bytes = 0;      // of compute memory that a gathered copy takes
   std::int64_t gradient_bytes = 0;  // of compute memory that its whole gradient takes; 0: not trained
-  std::int64_t wire_bytes = 0;      // that a gather brings to this rank
+  std::int64_t wire_bytes = 0;      // of a gather, as Rates count them
   bool frozen = false;              // a step does not make its copies outdated
 };
 

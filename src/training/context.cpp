@@ -64,6 +64,7 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
     if (!options_.text("spill_dir").empty()) files_ = std::make_unique<SpillFile>(options_.text("spill_dir"));
   });
   tiers_.files = files_.get();
+  if (options_.bytes("device_memory") < 0) non_model_.count_process(compute_.limit());
   resolve_options();
   log_.info("{} of {} ranks, {} nodes, collectives {}", ranks_.topology().rank, ranks_.topology().ranks,
             ranks_.topology().nodes.size(), ranks_.transport().name());

@@ -54,6 +54,17 @@ void NonModelMemory::free(void* pointer, Tier& tier) {
   std::free(pointer);
 }
 
+void NonModelMemory::count_process(std::int64_t budget_bytes) {
+  process_grain_ = budget_bytes / 64;
+}
+
+void NonModelMemory::sample_process(std::int64_t model_bytes) {
+  if (process_grain_ == 0) return;
+  const std::int64_t others = process_.resident() - model_bytes;
+  const std::int64_t grains = (others + process_grain_ - 1) / process_grain_;
+  period_peak_ = std::max(period_peak_, grains * process_grain_);
+}
+
 void NonModelMemory::note(std::int64_t bytes) {
   if (bytes < 0) fail(GEMINI_ERR_ARGUMENT, "non_model_bytes is {}, must be >= 0", bytes);
   noted_ = bytes;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "memory/process_memory.hpp"
 #include "memory/tier.hpp"
 
 namespace gemini {
@@ -12,6 +13,11 @@ namespace gemini {
 class NonModelMemory {
  public:
   ~NonModelMemory();
+  // The process's own memory counts too, in steps of a part of this budget, so that small changes change no
+  // plan. For budgets that are the machine's memory.
+  void count_process(std::int64_t budget_bytes);
+  // model_bytes: of the process that the model takes.
+  void sample_process(std::int64_t model_bytes);
   // check throws what else speaks against it.
   void* allocate(std::int64_t bytes, Tier& tier, const std::function<void()>& check);
   void free(void* pointer, Tier& tier);
@@ -30,6 +36,8 @@ class NonModelMemory {
   std::int64_t noted_ = 0;
   std::int64_t peak_ = 0;
   std::int64_t period_peak_ = 0;
+  ProcessMemory process_;
+  std::int64_t process_grain_ = 0;  // bytes; 0: not counted
 };
 
 }  // namespace gemini

@@ -93,6 +93,7 @@ void Operations::begin_event(gemini_phase_t phase, bool ends_one) {
   OperationOrder& order = order_of(phase);
   const bool inference = phase == GEMINI_INFERENCE;
   inference ? begin_inference() : end_inference();
+  if (order.records()) non_model_.sample_process(store_.tiers().compute.held() + store_.tiers().host.held());
   residency_.plan(need, moment, inference);
   order.advance(Kind::begin, phase, chunks_, non_model_.take_peak());
   residency_.begin(need, inference);

@@ -1,5 +1,7 @@
 #include "training/trainer.hpp"
 
+#include <cmath>
+
 #include "kernels/kernels.hpp"
 #include "training/initialise.hpp"
 #include "training/rehome.hpp"
@@ -8,6 +10,8 @@
 
 namespace gemini {
 namespace {
+
+constexpr double kRateUnit = 1e6;  // ranks agree on whole numbers
 
 ReductionRules reduction_rules(const Options& options, int ranks) {
   return {options.text("reduce_op") == "mean" ? static_cast<double>(ranks) : 1.0,
@@ -136,7 +140,11 @@ gemini_step_info_t Trainer::step(double lr) {
   gradients_.wait_all();
   const double scale = loss_scale_.value();
   residency_.drop_copies();  // between steps nothing is gathered, and nobody reads what changes now
+  non_model_.sample_process(tiers_.compute.held() + tiers_.host.held());
   Words peaks = operations_.order().seen(non_model_.take_peak());
+  for (const double rate :
+       {ranks_.timed().take_gather_ns_per_byte(), ranks_.timed().take_reduce_ns_per_byte()})
+    peaks.push_back(std::llround(rate * kRateUnit));
   const StepVerdict verdict = exchange_step(ranks_, shards(), settings_.infinity_norm, scale, peaks);
   const bool skipped = !verdict.finite && settings_.skip_nonfinite;
   loss_scale_.update(!verdict.finite, settings_.scale_rules);
@@ -211,6 +219,11 @@ void Trainer::visit_shards(gemini_shard_fn fn, void* user) {
 void Trainer::learn_order(const Words& peaks) {
   OperationOrder& order = operations_.order();
   if (!order.learn(peaks, static_cast<int>(store_.chunks().size()))) return;
+  const auto measured = [](std::int64_t agreed, double before) {
+    return agreed > 0 ? static_cast<double>(agreed) / kRateUnit : before;
+  };
+  rates_.gather_ns_per_byte = measured(peaks[peaks.size() - 2], rates_.gather_ns_per_byte);
+  rates_.reduce_ns_per_byte = measured(peaks.back(), rates_.reduce_ns_per_byte);
   if (adapts_) {
     const Forecast forecast(order.trace(), residency_.facts(), budget_);
     rehome(store_, residency_, room_at_rest(forecast, order.trace().size()), fixed_bytes_);

@@ -144,8 +144,8 @@ TEST(Environment, WithABadValueIsNamedByTheVariable) {
             "a number from 0");
     EXPECT_EQ(nullptr, ctx);
   }
-  const Variable placement("GEMINI_PLACEMENT", "planned");
-  REFUSED(GEMINI_ERR_UNSUPPORTED, gemini_create(MPI_COMM_WORLD, nullptr, &ctx), "placement = planned");
+  const Variable collectives("GEMINI_COLLECTIVES", "nccl");
+  REFUSED(GEMINI_ERR_UNSUPPORTED, gemini_create(MPI_COMM_WORLD, nullptr, &ctx), "collectives = nccl");
   EXPECT_EQ(nullptr, ctx);
 }
 
