@@ -1,4 +1,4 @@
-// The arrays that a shard consists of, in the order in which fast memory is given to them.
+// The arrays that a shard consists of.
 #pragma once
 
 #include <cstdint>

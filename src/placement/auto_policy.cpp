@@ -37,13 +37,9 @@ void AutoPolicy::after(const std::vector<int>& ended, const Moment& moment,
   draft_.write(actions);
 }
 
-// A step makes the copies of trained chunks outdated; frozen ones are used again in the next iteration.
+// In this iteration: no copy outlives a step.
 int AutoPolicy::next_use(int chunk, const Moment& moment) const {
-  if (moment.trace == nullptr) return Trace::kNever;
-  const int next = moment.trace->next_use(chunk, moment.position);
-  if (next != Trace::kNever || !facts_[static_cast<std::size_t>(chunk)].frozen) return next;
-  const int first = moment.trace->first_use(chunk);
-  return first == Trace::kNever ? first : first + moment.trace->size();
+  return moment.trace == nullptr ? Trace::kNever : moment.trace->next_use(chunk, moment.position);
 }
 
 bool AutoPolicy::keeps(int chunk, const Moment& moment) const {

@@ -1,6 +1,7 @@
 #include "placement/homes.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace gemini {
 namespace {
@@ -14,9 +15,12 @@ bool take(std::int64_t& room, std::int64_t bytes) {
 std::vector<RestingItem*> in_order(std::vector<RestingItem>& items) {
   std::vector<RestingItem*> order;
   for (RestingItem& item : items) order.push_back(&item);
-  std::stable_sort(order.begin(), order.end(), [](const RestingItem* a, const RestingItem* b) {
-    return a->item != b->item ? a->item < b->item : a->chunk < b->chunk;
-  });
+  // All that a chunk is updated with stays together as far as possible.
+  const auto rank = [](const RestingItem* item) {
+    return std::tuple(item->item != Item::param, item->chunk, item->item);
+  };
+  std::sort(order.begin(), order.end(),
+            [&](const RestingItem* a, const RestingItem* b) { return rank(a) < rank(b); });
   return order;
 }
 

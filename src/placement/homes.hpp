@@ -29,7 +29,8 @@ struct OffloadShares {
   double optimizer = 0;  // of gradient sums, masters and states
 };
 
-// Sets each item's home: compute memory first, then host, then files, in the order of Item and chunk.
+// Sets each item's home: compute memory first, then host, then files; parameters chunk by chunk, then all that
+// belongs to the optimizer chunk by chunk.
 // Returns the bytes that fit nowhere; 0: all is well.
 std::int64_t fill_homes(std::vector<RestingItem>& items, const Rooms& rooms);
 std::int64_t fill_homes(std::vector<RestingItem>& items, const Rooms& rooms, const OffloadShares& shares);
@@ -43,7 +44,7 @@ struct HomeMove {
   Place to;
 };
 
-// What leaves compute memory to free `bytes` there: states first, last chunks first, nothing busy. rooms:
+// What leaves compute memory to free `bytes` there: in the opposite order, nothing busy. rooms:
 // what is free below. Moves nothing if that is not enough.
 // How much that could be.
 std::int64_t movable_bytes(const std::vector<RestingItem>& items, const Rooms& rooms);

@@ -17,7 +17,6 @@ struct ChunkFacts {
   std::int64_t slot_bytes = 0;      // of compute memory that a gathered copy takes
   std::int64_t gradient_bytes = 0;  // of compute memory that its whole gradient takes; 0: not trained
   std::int64_t wire_bytes = 0;      // of a gather, as Rates count them
-  bool frozen = false;              // a step does not make its copies outdated
 };
 
 struct Action {
@@ -82,8 +81,8 @@ struct Rates {
   double reduce_ns_per_byte = 0;  // of gradient_bytes
 };
 
-// prefetch = auto where no rates are known: one that arrives while the present operation runs, and one for an
-// operation that is shorter than its gather.
+// `prefetch = auto` of the auto policy, which knows no rates: one that arrives while the present operation
+// runs, and one for an operation that is shorter than its gather.
 inline constexpr int kAutoDepth = 2;
 
 struct PolicyRules {
@@ -92,7 +91,8 @@ struct PolicyRules {
   double keep_share = 0;  // static: share of the chunks, by bytes, that stay gathered after use
 };
 
-// placement = static, auto, planned.
+// placement = static, auto, planned. facts outlives the policy and may change between events: where a shard
+// rests changes what its copy takes.
 std::unique_ptr<Policy> make_static_policy(const std::vector<ChunkFacts>& facts, const PolicyRules& rules);
 std::unique_ptr<Policy> make_auto_policy(const std::vector<ChunkFacts>& facts, const PolicyRules& rules);
 // rates: of the moment, read when a trace is learnt.

@@ -53,14 +53,10 @@ class Walk {
     filled_ += slot(chunk);
   }
 
-  // Frozen copies are used again in the next iteration.
   void leave(int chunk, int event) {
     Copy& c = copy(chunk);
     c.since = event;
-    int next = trace_.next_use(chunk, event);
-    const bool again =
-        facts_[static_cast<std::size_t>(chunk)].frozen && trace_.first_use(chunk) != Trace::kNever;
-    if (next == Trace::kNever && again) next = trace_.first_use(chunk) + trace_.size();
+    const int next = trace_.next_use(chunk, event);
     c.key = {next, chunk};
     idle_.insert(c.key);
     if (next == Trace::kNever) give_up(chunk);

@@ -98,10 +98,7 @@ void Simulator::step() {
   while (!reductions_.empty()) wait_for_oldest_reduction();
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
     if (chunks_[c].copy == Copy::absent || chunks_[c].leases > 0) continue;
-    if (facts_[c].frozen)
-      arrive(static_cast<int>(c));
-    else
-      release(static_cast<int>(c));
+    release(static_cast<int>(c));
   }
 }
 

@@ -39,9 +39,9 @@ class Simulator {
   Simulator(const std::vector<ChunkFacts>& facts, const Machine& machine,
             std::vector<ChunkStatus> start = {});
 
-  // One iteration; the step at its end reduces gradients that are still open, and leaves copies of frozen
-  // chunks alone. A policy that knows the order has learnt the trace. Throws where the policy breaks its
-  // promises: a leased or needed copy released, a needed one not gathered, the limit exceeded.
+  // One iteration; the step at its end reduces gradients that are still open and drops all copies.
+  // A policy that knows the order has learnt the trace. Throws where the policy breaks its promises: a leased
+  // or needed copy released, a needed one not gathered, the limit exceeded.
   Playback play(const Trace& trace, Policy& policy, bool order_known = true);
 
   [[nodiscard]] const std::vector<ChunkStatus>& chunks() const { return chunks_; }

@@ -16,14 +16,17 @@ std::int64_t share_of_machine(const Topology& topology) {
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / topology.node_ranks();
 }
 
-// auto: all of the share; with files to spill to, host memory gets some of it for staging.
+// auto: the share that host_memory leaves; if that is auto too, all but what is told to lie on the host.
 std::int64_t compute_budget(const Options& options, const Topology& topology) {
   const std::int64_t asked = options.bytes("device_memory");
   if (asked >= 0) return asked;
   const std::int64_t share = share_of_machine(topology);
   const std::int64_t host = options.bytes("host_memory");
   if (host >= 0) return std::max<std::int64_t>(share - host, 0);
-  return options.text("spill_dir").empty() ? share : share - share / 16;
+  const bool offloads = options.text("placement") == "static" &&
+                        options.real("offload_param_frac") + options.real("offload_optim_frac") > 0;
+  if (offloads) return share / 2;
+  return options.text("spill_dir").empty() ? share : share - share / 16;  // staging is host memory
 }
 
 // auto: what compute memory leaves of the share.
@@ -59,15 +62,25 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
                                           "agreeing on host_memory")),
       tiers_{compute_, host_},
       learning_rate_(options_.real("lr")) {
-  // A rank without a usable spill_dir refuses here, and so do all.
-  ranks_.agreement().act_and_agree(Call::create, [&] {
-    if (!options_.text("spill_dir").empty()) files_ = std::make_unique<SpillFile>(options_.text("spill_dir"));
-  });
-  tiers_.files = files_.get();
+  open_files();
   if (options_.bytes("device_memory") < 0) non_model_.count_process(compute_.limit());
   resolve_options();
   log_.info("{} of {} ranks, {} nodes, collectives {}", ranks_.topology().rank, ranks_.topology().ranks,
             ranks_.topology().nodes.size(), ranks_.transport().name());
+}
+
+// A rank without a usable spill_dir refuses, and so do all.
+void Context::open_files() {
+  const std::string& directory = options_.text("spill_dir");
+  try {
+    ranks_.agreement().act_and_agree(Call::create, [&] {
+      if (!directory.empty()) files_ = std::make_unique<SpillFile>(directory);
+    });
+  } catch (const Error& error) {
+    if (error.status() > 0) ranks_.free_communicators();
+    throw;
+  }
+  tiers_.files = files_.get();
 }
 
 // auto becomes what it stands for, so that gemini_get_option tells what is in force.

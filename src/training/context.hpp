@@ -63,6 +63,7 @@ class Context {
   [[nodiscard]] const Log& log() const { return log_; }
 
  private:
+  void open_files();
   void resolve_options();
 
   Options options_;

@@ -11,6 +11,17 @@ namespace {
 constexpr const char* kOperation = "the chunks of this operation";
 using Kind = Action::Kind;
 
+// Within an operation a rank that cannot do what all decided has failed: budgets allowed it.
+template <class Move>
+void must(Move&& move) {
+  try {
+    move();
+  } catch (const Error& error) {
+    if (error.status() < 0) throw;
+    fail(error.status() == GEMINI_ERR_IO ? GEMINI_ERR_IO_FATAL : GEMINI_ERR_DEVICE, "{}", error.what());
+  }
+}
+
 bool needed(const Need& need, int chunk) {
   return std::find(need.chunks->begin(), need.chunks->end(), chunk) != need.chunks->end();
 }
@@ -150,14 +161,14 @@ void Residency::move_gradients_down(const Need& need, std::int64_t bytes) {
     Rooms below = rooms_below();
     Place to{};
     if (may_move_down(chunk, need) && put_below(below, Tier::rounded(chunk.gradient_bytes()), to))
-      gradients_.move_down(chunk, to);
+      must([&] { gradients_.move_down(chunk, to); });
   }
 }
 
 void Residency::relieve(const Need& need, std::int64_t bytes) {
   const std::int64_t missing = bytes - store_.compute().room();
   for (const HomeMove& move : relief(resting(need), missing, rooms_below()))
-    this->move(store_[move.chunk], move.item, move.to);
+    must([&] { this->move(store_[move.chunk], move.item, move.to); });
 }
 
 void Residency::drop_copies() {

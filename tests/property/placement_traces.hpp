@@ -29,8 +29,7 @@ class Maker {
       ChunkFacts chunk;
       chunk.slot_bytes = equal ? 100 : 10 * (1 + below(20));
       chunk.wire_bytes = chunk.slot_bytes;
-      chunk.frozen = chance(20);
-      chunk.gradient_bytes = chunk.frozen ? 0 : chunk.slot_bytes * (1 + below(2));
+      chunk.gradient_bytes = chance(20) ? 0 : chunk.slot_bytes * (1 + below(2));
       made.all_bytes += chunk.slot_bytes + chunk.gradient_bytes;
       made.facts.push_back(chunk);
     }
@@ -62,7 +61,7 @@ class Maker {
       }
       for (const int chunk : event.chunks) {
         const auto c = static_cast<std::size_t>(chunk);
-        if (begins && phase == GEMINI_BACKWARD && !made.facts[c].frozen && !open[c]) {
+        if (begins && phase == GEMINI_BACKWARD && made.facts[c].gradient_bytes > 0 && !open[c]) {
           open[c] = true;
           event.opens.push_back(chunk);
         }

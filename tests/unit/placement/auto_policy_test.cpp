@@ -18,7 +18,8 @@ class AutoPolicyTest : public ::testing::Test {
     PolicyRules rules;
     rules.budget.limit_bytes = limit;
     rules.prefetch = prefetch;
-    policy_ = make_auto_policy(facts, rules);
+    facts_ = facts;
+    policy_ = make_auto_policy(facts_, rules);
     policy_->learn(trace_);
   }
   Actions before(int position, std::int64_t in_use, std::int64_t gradient_bytes = 0) {
@@ -36,6 +37,7 @@ class AutoPolicyTest : public ::testing::Test {
 
   std::vector<ChunkStatus> chunks_;
   Trace trace_;
+  std::vector<ChunkFacts> facts_;
   std::unique_ptr<Policy> policy_;
 };
 
@@ -70,21 +72,12 @@ TEST_F(AutoPolicyTest, ArrivingCopiesGoLast) {
             (Actions{{Kind::release, 0}, {Kind::release, 1}, {Kind::release, 2}, {Kind::gather, 3}}));
 }
 
-TEST_F(AutoPolicyTest, TrainedCopiesWithoutFurtherUseGoAtOnceAndFrozenOnesStay) {
-  std::vector<ChunkFacts> facts = traces::equal_chunks(3, 10);
-  facts[1].frozen = true;
-  make(facts, traces::forward({{0, 1, 2}, {2}}, 3), -1);
+TEST_F(AutoPolicyTest, CopiesWithoutFurtherUseGoAtOnceAndTransientOnesAlways) {
+  make(traces::equal_chunks(3, 10), traces::forward({{0, 1, 2}, {2}}, 3), -1);
   for (ChunkStatus& chunk : chunks_) chunk.copy = Copy::gathered;
-  EXPECT_EQ(after(1), (Actions{{Kind::release, 0}}));
+  EXPECT_EQ(after(1), (Actions{{Kind::release, 0}, {Kind::release, 1}}));
   chunks_[1].transient = chunks_[2].transient = true;
   EXPECT_EQ(after(1), (Actions{{Kind::release, 0}, {Kind::release, 1}, {Kind::release, 2}}));
-}
-
-TEST_F(AutoPolicyTest, FrozenCopiesAreWeighedByTheirUseInTheNextIteration) {
-  // At the last operation chunk 0 is used again sooner than chunk 1.
-  make(traces::equal_chunks(3, 10, true), traces::forward({{0}, {1}, {2}}, 3), 20);
-  chunks_[0].copy = chunks_[1].copy = Copy::gathered;
-  EXPECT_EQ(before(4, 20), (Actions{{Kind::release, 1}, {Kind::gather, 2}}));
 }
 
 TEST_F(AutoPolicyTest, KeptCopiesMakeWayForOtherData) {

@@ -16,7 +16,7 @@ class ScheduledPolicyTest : public ::testing::Test {
  protected:
   void make(const Trace& trace, std::int64_t limit, int scheduled_depth,
             const std::vector<int>& present = {}) {
-    const auto facts = traces::equal_chunks(5, 10, true);
+    const auto& facts = facts_;
     trace_ = trace;
     chunks_.assign(5, {});
     PolicyRules rules;
@@ -45,6 +45,7 @@ class ScheduledPolicyTest : public ::testing::Test {
     return actions;
   }
 
+  std::vector<ChunkFacts> facts_ = traces::equal_chunks(5, 10, true);
   Trace trace_;
   std::vector<ChunkStatus> chunks_;
   std::unique_ptr<ScheduledPolicy> policy_;

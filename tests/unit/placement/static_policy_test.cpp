@@ -31,7 +31,8 @@ Actions after(Policy& policy, const std::vector<int>& ended, const std::vector<C
 }
 
 TEST(StaticPolicy, GathersWhatIsAbsentInTheOrderAsked) {
-  const auto policy = make_static_policy(traces::equal_chunks(4, 10), {});
+  const auto facts = traces::equal_chunks(4, 10);
+  const auto policy = make_static_policy(facts, {});
   const std::vector<ChunkStatus> chunks = {shown(Copy::absent), shown(Copy::gathered), shown(Copy::absent),
                                            shown(Copy::gathered, 1)};
   EXPECT_EQ(before(*policy, {2, 1, 0}, chunks), (Actions{{Kind::gather, 2}, {Kind::gather, 0}}));
@@ -41,7 +42,8 @@ TEST(StaticPolicy, GathersWhatIsAbsentInTheOrderAsked) {
 TEST(StaticPolicy, ReleasesWhatIsNeitherLeasedNorKept) {
   PolicyRules rules;
   rules.keep_share = 0.5;
-  const auto policy = make_static_policy(traces::equal_chunks(5, 10), rules);  // keeps chunks 0 and 1
+  const auto facts = traces::equal_chunks(5, 10);
+  const auto policy = make_static_policy(facts, rules);  // keeps chunks 0 and 1
   std::vector<ChunkStatus> chunks(5, shown(Copy::gathered));
   chunks[3].leases = 1;
   EXPECT_EQ(after(*policy, {0, 1, 2, 3, 4}, chunks), (Actions{{Kind::release, 2}, {Kind::release, 4}}));
@@ -53,7 +55,8 @@ TEST(StaticPolicy, KeptCopiesGoWhereTheLimitDoesNotHoldTheNeed) {
   PolicyRules rules;
   rules.keep_share = 1;
   rules.budget.limit_bytes = 40;
-  const auto policy = make_static_policy(traces::equal_chunks(6, 10), rules);
+  const auto facts = traces::equal_chunks(6, 10);
+  const auto policy = make_static_policy(facts, rules);
   const std::vector<ChunkStatus> chunks = {shown(Copy::gathered), shown(Copy::gathered),
                                            shown(Copy::gathered), shown(Copy::gathered, 1),
                                            shown(Copy::absent),   shown(Copy::absent)};
@@ -66,7 +69,8 @@ TEST(StaticPolicy, PrefetchesInOrderWhatFits) {
   PolicyRules rules;
   rules.prefetch = 2;
   rules.budget.limit_bytes = 30;
-  const auto policy = make_static_policy(traces::equal_chunks(4, 10), rules);
+  const auto facts = traces::equal_chunks(4, 10);
+  const auto policy = make_static_policy(facts, rules);
   const Trace trace = traces::forward({{0}, {1}, {2}, {3}}, 4);
   policy->learn(trace);
   std::vector<ChunkStatus> chunks(4);

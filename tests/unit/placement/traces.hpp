@@ -44,7 +44,6 @@ inline std::vector<ChunkFacts> equal_chunks(int count, std::int64_t bytes, bool 
   ChunkFacts facts;
   facts.slot_bytes = facts.wire_bytes = bytes;
   facts.gradient_bytes = frozen ? 0 : bytes;
-  facts.frozen = frozen;
   return std::vector<ChunkFacts>(static_cast<std::size_t>(count), facts);
 }
 
