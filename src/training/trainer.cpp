@@ -157,7 +157,8 @@ gemini_step_info_t Trainer::step(double lr) {
   for (Parameter& p : registry_.all()) p.grad_produced = false;
   micro_batches_.restart();
   ++(skipped ? skipped_ : steps_);
-  learn_order(peaks);
+  // The next iteration is decided from what the ranks agreed to have seen.
+  if (operations_.order().learn(peaks, static_cast<int>(store_.chunks().size()))) follow_order();
 
   info.step = steps_;
   info.skipped = skipped ? 1 : 0;
@@ -207,15 +208,19 @@ void Trainer::visit_shards(gemini_shard_fn fn, void* user) {
       });
 }
 
-// The next iteration is decided from what the ranks agreed to have seen.
-void Trainer::learn_order(const Words& peaks) {
-  OperationOrder& order = operations_.order();
-  if (!order.learn(peaks, static_cast<int>(store_.chunks().size()))) return;
+void Trainer::adopt_order(Trace trace) {
+  operations_.order().adopt(std::move(trace));
+  follow_order();
+}
+
+// The known order is new: what lies where, and what is fetched when, follows it.
+void Trainer::follow_order() {
+  const Trace& trace = operations_.order().trace();
   if (adapts_) {
-    const Forecast forecast(order.trace(), residency_.facts(), budget_);
-    rehome(store_, residency_, room_at_rest(forecast, order.trace().size()), fixed_bytes_);
+    const Forecast forecast(trace, residency_.facts(), budget_);
+    rehome(store_, residency_, room_at_rest(forecast, trace.size()), fixed_bytes_);
   }
-  policy_->learn(order.trace());
+  policy_->learn(trace);
 }
 
 void Trainer::reset_counters() {
