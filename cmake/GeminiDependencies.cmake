@@ -11,6 +11,9 @@ find_package(fmt REQUIRED)
 # Fingerprints compared over ranks: header-only use of xxHash.
 find_path(GEMINI_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 
+# Learnt traces and timelines as JSON; header-only.
+find_package(nlohmann_json 3.9 REQUIRED)
+
 # Files as a memory tier: many requests under way at once. Without it a thread reads and writes.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)

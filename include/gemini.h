@@ -252,8 +252,11 @@ GEMINI_API gemini_status_t gemini_create(MPI_Comm comm, gemini_options_t opts, g
 /** gemini_create for a Fortran communicator handle. Agreed. @since 0.1 */
 GEMINI_API gemini_status_t gemini_create_f(MPI_Fint comm, gemini_options_t opts, gemini_context_t *ctx);
 /** Ends the context and its parameters; sets NULL, accepts NULL. Agreed; local after a negative status
- *  or after MPI_Finalize. @par Blocking until peers arrive. @retval GEMINI_ERR_STATE MPI was finalised
- *  before: local memory was freed. @since 0.1 */
+ *  or after MPI_Finalize. Rank 0 writes the learnt order to option trace_out, if a step learnt one.
+ *  @par Blocking until peers arrive. @retval GEMINI_ERR_STATE MPI was finalised before: local memory was
+ *  freed @retval GEMINI_ERR_IO trace_out cannot be written @retval GEMINI_ERR_UNSUPPORTED the order has
+ *  leases that one operation takes on a chunk and several end: it is not written. With these two the
+ *  context is gone all the same. @since 0.1 */
 GEMINI_API gemini_status_t gemini_destroy(gemini_context_t *ctx);
 /** Leaves alone: peers get GEMINI_ERR_REMOTE_FATAL with the words `why` in their present or next wait;
  *  this context can only be destroyed. Local. @since 0.1 */
@@ -311,6 +314,8 @@ GEMINI_API gemini_status_t gemini_param_init_function(gemini_param_t param, gemi
  *  Agreed. @par Blocking yes. @retval GEMINI_ERR_STATE committed before, or a parameter without
  *  initialiser (named) @retval GEMINI_ERR_MISMATCH names, order, shapes, dtypes, flags, options or
  *  initialisers differ (the first is named) @retval GEMINI_ERR_OUT_OF_MEMORY the shards do not fit
+ *  @retval GEMINI_ERR_NOT_FOUND, GEMINI_ERR_IO, GEMINI_ERR_MISMATCH on all ranks: there is no file
+ *  trace_in, it is damaged, it was learnt with another model, other chunks or another number of ranks
  *  @retval GEMINI_ERR_CALLBACK an initialiser returned nonzero. @since 0.1 */
 GEMINI_API gemini_status_t gemini_commit(gemini_context_t ctx);
 /** The parameter of that name or alias. Local. @retval GEMINI_ERR_NOT_FOUND none. @since 0.1 */

@@ -62,10 +62,7 @@ gemini_status_t gemini_destroy(gemini_context_t* ctx) {
   const bool alone = finalised || !handle->failure.empty();
   const gemini_status_t status = guarded("gemini_destroy", [&] {
     if (finalised) fail(GEMINI_ERR_STATE, "MPI was finalised before; local memory was freed");
-    if (alone) return;
-    handle->context->ranks().agreement().agree(Call::destroy, "", [] {});
-    handle->context->ranks().queue().wait_all();
-    handle->context->ranks().free_communicators();
+    if (!alone) handle->context->end();
   });
   end_alone(std::move(handle));
   return status;

@@ -6,7 +6,7 @@ namespace gemini {
 
 Forecast::Forecast(const Trace& trace, const std::vector<ChunkFacts>& facts, const Budget& budget) {
   for (const ChunkFacts& chunk : facts) slots_.push_back(chunk.slot_bytes);
-  std::vector<int> leases(facts.size());
+  std::vector<bool> leased(facts.size());
   At now;
   for (const TraceEvent& event : trace.events()) {
     now.soft = budget.soft(event.non_model_bytes);
@@ -19,10 +19,12 @@ Forecast::Forecast(const Trace& trace, const std::vector<ChunkFacts>& facts, con
     for (const int chunk : event.chunks) {
       const auto c = static_cast<std::size_t>(chunk);
       if (event.kind == TraceEvent::Kind::begin) {
-        if (leases[c]++ == 0) now.leased += slots_[c];
-      } else if (--leases[c] == 0) {
+        if (!leased[c]) now.leased += slots_[c];
+        leased[c] = true;
+      } else {
         now.leased -= slots_[c];
         now.idle.push_back(chunk);
+        leased[c] = false;
       }
     }
     events_.push_back(now);

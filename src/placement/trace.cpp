@@ -16,8 +16,8 @@ Trace::Trace(std::vector<TraceEvent> events, int chunks)
 }
 
 bool Trace::well_formed(const std::vector<TraceEvent>& events, int chunks) {
-  std::vector<int> leases(static_cast<std::size_t>(chunks));
-  std::vector<bool> open(leases.size());
+  std::vector<bool> leased(static_cast<std::size_t>(chunks));
+  std::vector<bool> open(leased.size());
   for (std::size_t e = 0; e < events.size(); ++e) {
     const TraceEvent& event = events[e];
     const bool begins = event.kind == TraceEvent::Kind::begin;
@@ -36,10 +36,12 @@ bool Trace::well_formed(const std::vector<TraceEvent>& events, int chunks) {
       if (open[static_cast<std::size_t>(chunk)]) return false;
       open[static_cast<std::size_t>(chunk)] = true;
     }
-    for (const int chunk : event.chunks)
-      if ((leases[static_cast<std::size_t>(chunk)] += begins ? 1 : -1) < 0) return false;
+    for (const int chunk : event.chunks) {
+      if (!begins && !leased[static_cast<std::size_t>(chunk)]) return false;
+      leased[static_cast<std::size_t>(chunk)] = begins;
+    }
   }
-  return std::all_of(leases.begin(), leases.end(), [](int count) { return count == 0; });
+  return std::none_of(leased.begin(), leased.end(), [](bool lease) { return lease; });
 }
 
 int Trace::next_use(int chunk, int position) const {

@@ -13,7 +13,7 @@ namespace gemini {
 struct TraceEvent {
   enum class Kind : std::uint8_t { begin, end } kind = Kind::begin;  // pre_op, post_op
   std::uint8_t phase = 0;                                            // of the leases, gemini_phase_t
-  std::vector<int> chunks;           // leased by the begin; leases that an end takes back
+  std::vector<int> chunks;           // leased by the begin; leased by nobody any more after the end
   std::vector<int> opens;            // gradient buffers that a begin opens
   std::vector<int> closes;           // gradient buffers handed to a reduction, before opens
   std::int64_t compute_ns = 0;       // the caller's own time until the next event; longest over ranks

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <optional>
 
 #include "kernels/runtime.hpp"
 #include "training/supported.hpp"
@@ -108,20 +109,49 @@ void Context::commit() {
   });
   const bool checks_values = options_.text("check") == "values";
   if (checks_values) check_same_data(ranks_, registry_);
+  const TraceOrigin origin = origin_of(registry_, plan.layout, ranks_.transport().ranks());
+  std::optional<Trace> order;
+  if (!options_.text("trace_in").empty()) order = read_trace(ranks_, options_.text("trace_in"), origin);
   // Building and drawing are local; what fails there fails before values travel.
   std::unique_ptr<Trainer> built;
   ranks_.agreement().act_and_agree(Call::commit, [&] {
     if (files_) files_->reserve(plan.spill_bytes);  // so that there is room whenever it is needed
     built = std::make_unique<Trainer>(options_, ranks_, registry_, std::move(plan), tiers_, non_model_);
+    if (order) built->adopt_order(std::move(*order));
     built->draw_initial_values();
   });
   built->spread_initial_values();
   if (checks_values) built->check_initial_values();
   trainer_ = std::move(built);
+  origin_ = origin;
   trainer_->set_update(custom_update_);
   for (Parameter& p : registry_.all()) p.initialiser.data = {};
   log_.info("committed {} parameters in {} chunks", registry_.all().size(),
             trainer_->store().chunks().size());
+}
+
+void Context::write_order() {
+  const bool learnt = trainer_ && trainer_->operations().order().known();
+  if (learnt && ranks_.topology().rank == 0)
+    write_trace(options_.text("trace_out"), trainer_->operations().order().trace(), origin_);
+}
+
+void Context::end() {
+  ranks_.agreement().agree(Call::destroy, "", [] {});
+  std::exception_ptr unwritten;
+  if (!options_.text("trace_out").empty()) {
+    try {
+      ranks_.agreement().act_and_agree(Call::destroy, [this] { write_order(); });
+    } catch (const Error& error) {
+      if (error.status() < 0) throw;  // a peer is lost
+      unwritten = std::current_exception();
+    } catch (const std::exception&) {
+      unwritten = std::current_exception();
+    }
+  }
+  ranks_.queue().wait_all();
+  ranks_.free_communicators();
+  if (unwritten) std::rethrow_exception(unwritten);
 }
 
 std::string Context::option_in_force(const std::string& key) const {

@@ -12,6 +12,7 @@
 #include "memory/stored.hpp"
 #include "training/non_model_memory.hpp"
 #include "training/registry.hpp"
+#include "training/trace_file.hpp"
 #include "training/trainer.hpp"
 
 namespace gemini {
@@ -27,6 +28,8 @@ class Context {
   bool abandon() noexcept { return ranks_.queue().abandon(); }
 
   void commit();
+  // All ranks call, once; then the context can only go. Throws what could not be written.
+  void end();
   // The trainer; throws before commit.
   [[nodiscard]] Trainer& trainer();
   void check_not_committed(const char* what) const;
@@ -65,6 +68,7 @@ class Context {
  private:
   void open_files();
   void resolve_options();
+  void write_order();
 
   Options options_;
   Ranks ranks_;
@@ -75,6 +79,7 @@ class Context {
   Tiers tiers_;
   NonModelMemory non_model_;
   Registry registry_;
+  TraceOrigin origin_;  // as committed
   std::unique_ptr<Trainer> trainer_;
   double learning_rate_;
   CustomUpdate custom_update_;

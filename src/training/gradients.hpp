@@ -25,7 +25,7 @@ class Gradients {
  public:
   // Makes room in compute memory for that many bytes.
   using MakeRoom = std::function<void(std::int64_t bytes)>;
-  // A chunk's buffer was opened, or handed to a reduction.
+  // A chunk's buffer was opened, or is done with.
   using Watch = std::function<void(int chunk, bool opened)>;
 
   Gradients(Registry& registry, ChunkStore& store, Transport& transport, CommQueue& queue,

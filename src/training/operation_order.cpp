@@ -47,6 +47,7 @@ void OperationOrder::advance(Kind kind, gemini_phase_t phase, const std::vector<
     event.kind = kind;
     event.phase = static_cast<std::uint8_t>(phase);
     event.chunks = chunks;
+    event.closes.swap(closed_late_);
     recording_.push_back(std::move(event));
   }
   ++position_;
@@ -59,7 +60,10 @@ void OperationOrder::opened(int chunk) {
 }
 
 void OperationOrder::closed(int chunk) {
-  if (!following_ && !recording_.empty()) recording_.back().closes.push_back(chunk);
+  if (following_ || recording_.empty()) return;
+  TraceEvent& last = recording_.back();
+  const bool opened_there = std::find(last.opens.begin(), last.opens.end(), chunk) != last.opens.end();
+  (opened_there ? closed_late_ : last.closes).push_back(chunk);
 }
 
 std::vector<std::int64_t> OperationOrder::seen(std::int64_t non_model_bytes) {
@@ -89,6 +93,7 @@ void OperationOrder::restart() {
   position_ = 0;
   digest_ = 0;
   recording_.clear();
+  closed_late_.clear();
   memory_.clear();
 }
 

@@ -68,6 +68,7 @@ class OperationOrder {
   int position_ = 0;  // events of this iteration
   std::uint64_t digest_ = 0;
   std::vector<TraceEvent> recording_;  // of this iteration, unless it follows the trace
+  std::vector<int> closed_late_;       // buffers that the last event opened, and that closed before the next
   std::vector<std::int64_t> memory_;   // by event
   std::int64_t kept_bytes_ = 0;
   Clock::time_point returned_{};

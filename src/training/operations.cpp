@@ -108,12 +108,18 @@ void Operations::post_op(Parameter* const* params, std::int64_t count, std::int6
     for (const int chunk : *chunks) store_.check_unwritten(store_[chunk]);
   note(OrderedCall::Kind::post_op);
   const gemini_phase_t phase = named_.empty() ? micro_batches_.phase() : youngest_phase(*named_.front());
-  const Moment moment = order_of(phase).look(Kind::end, phase, chunks_);
-  if (!chunks_.empty()) order_of(phase).advance(Kind::end, phase, chunks_, non_model_.take_peak());
   for (Parameter* p : named_) end_lease(*p);
+  const bool ordered = !chunks_.empty();
+  idle_.clear();
+  for (const int chunk : chunks_)
+    if (store_[chunk].status->leases == 0) idle_.push_back(chunk);
+  OperationOrder& order = order_of(phase);
+  const Moment moment = order.look(Kind::end, phase, idle_);
+  if (ordered) order.advance(Kind::end, phase, idle_, non_model_.take_peak());
   for (const int chunk : chunks_) gradients_.reduce_if_due(store_[chunk], micro_batches_.is_last(accumulate));
-  phase == GEMINI_INFERENCE ? residency_.end_inference(chunks_) : residency_.end(chunks_, moment);
-  order_of(phase).returns();
+  if (ordered && phase == GEMINI_INFERENCE) residency_.end_inference(idle_);
+  if (ordered && phase != GEMINI_INFERENCE) residency_.end(idle_, moment);
+  order.returns();
 }
 
 // A pass has no end that anyone tells us: it ends where its first operation comes again.

@@ -76,6 +76,7 @@ class Operations {
   std::vector<Parameter*> named_;  // by the call under way, each once
   std::vector<int> chunks_;        // of those, each once: the sharded ones
   std::vector<int> residents_;     // and the RESIDENT ones
+  std::vector<int> idle_;          // of chunks_, those whose last lease ended
 };
 
 }  // namespace gemini

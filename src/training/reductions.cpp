@@ -21,6 +21,7 @@ void Gradients::end_buffer(Chunk& chunk, bool last) {
     reduce(chunk, chunk.spec.grad_dtype, mine ? buffer : nullptr, chunk.spec.resident ? nullptr : buffer);
   }
   close(chunk);
+  watch_(chunk.index, false);
 }
 
 void Gradients::keep(Chunk& chunk, bool mine) {
@@ -50,7 +51,6 @@ void Gradients::reduce(Chunk& chunk, DType dtype, const std::byte* gradient, std
   chunk.reduction = queue_.submit_background(transport_.reduce(reduction));
   chunk.grad_held = true;
   ++reduces_;
-  watch_(chunk.index, false);
   const std::int64_t bytes = (buffer != nullptr ? Tier::rounded(chunk.gradient_bytes()) : 0) +
                              (landing != nullptr ? Tier::rounded(chunk.sum_bytes()) : 0);
   in_flight_.push_back({&chunk, chunk.reduction, buffer, landing, bytes});

@@ -32,14 +32,17 @@ std::string describe(const Initialiser& init) {
   return "unknown";
 }
 
-std::string describe(const Parameter& p) {
+std::string describe_tensor(const Parameter& p) {
   return fmt::format(
-      "parameter {} \"{}\" with dtype {}, shape ({}), frozen {}, resident {}, ignored {}, lr_scale {}, "
-      "weight_decay "
-      "{}, grad_dtype {}, initialiser {}",
+      "parameter {} \"{}\" with dtype {}, shape ({}), frozen {}, resident {}, ignored {}, grad_dtype {}",
       p.index, p.name, name_of(p.dtype), fmt::join(p.shape, ", "), p.frozen, p.resident, p.ignored,
-      p.lr_scale, p.weight_decay ? fmt::format("{}", *p.weight_decay) : "default", name_of(p.grad_dtype),
-      describe(p.initialiser));
+      name_of(p.grad_dtype));
+}
+
+std::string describe(const Parameter& p) {
+  return fmt::format("{}, lr_scale {}, weight_decay {}, initialiser {}", describe_tensor(p), p.lr_scale,
+                     p.weight_decay ? fmt::format("{}", *p.weight_decay) : "default",
+                     describe(p.initialiser));
 }
 
 }  // namespace
@@ -111,6 +114,12 @@ std::string Registry::text() const {
 std::uint64_t Registry::digest() const {
   std::uint64_t digest = 0;
   for_each_line([&](const std::string& line) { digest = fingerprint(line, digest); });
+  return digest;
+}
+
+std::uint64_t Registry::model_digest() const {
+  std::uint64_t digest = 0;
+  for (const Parameter& p : parameters_) digest = fingerprint(describe_tensor(p), digest);
   return digest;
 }
 

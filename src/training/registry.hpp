@@ -30,6 +30,8 @@ class Registry {
   // Everything that must be equal over ranks, one line per parameter, then per alias; and a digest of it.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::uint64_t digest() const;
+  // Of names, types, shapes and flags alone: what does not change from run to run.
+  [[nodiscard]] std::uint64_t model_digest() const;
   [[nodiscard]] std::vector<TensorSpec> tensors() const;
   [[nodiscard]] bool trains_f16() const;
 

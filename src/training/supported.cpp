@@ -14,11 +14,6 @@ void allow(const Options& options, std::string_view key, std::initializer_list<s
        fmt::join(values, ", "));
 }
 
-void refuse_text(const Options& options, std::string_view key, const char* missing) {
-  if (!options.text(key).empty())
-    fail(GEMINI_ERR_UNSUPPORTED, "option {} = {}: {}", key, options.text(key), missing);
-}
-
 }  // namespace
 
 void check_supported(const Options& options) {
@@ -26,9 +21,7 @@ void check_supported(const Options& options) {
   allow(options, "device", {"auto", "current"}, "this build has no devices");
   if (!parse_link_delay(options.text("collectives")))
     allow(options, "collectives", {"auto", "mpi"}, "that transport is not in this version");
-  refuse_text(options, "trace_in", "traces are not in this version");
-  refuse_text(options, "trace_out", "traces are not in this version");
-  allow(options, "trace", {"off"}, "traces are not in this version");
+  allow(options, "trace", {"off"}, "timelines are not in this version");
 }
 
 }  // namespace gemini

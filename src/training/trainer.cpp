@@ -165,6 +165,7 @@ gemini_step_info_t Trainer::step(double lr) {
   for (Parameter& p : registry_.all()) p.grad_produced = false;
   micro_batches_.restart();
   ++(skipped ? skipped_ : steps_);
+  // The next iteration is decided from what the ranks agreed to have seen.
   learn_order(peaks);
 
   info.step = steps_;
@@ -217,18 +218,28 @@ void Trainer::visit_shards(gemini_shard_fn fn, void* user) {
 
 // The next iteration is decided from what the ranks agreed to have seen.
 void Trainer::learn_order(const Words& peaks) {
-  OperationOrder& order = operations_.order();
-  if (!order.learn(peaks, static_cast<int>(store_.chunks().size()))) return;
+  if (!operations_.order().learn(peaks, static_cast<int>(store_.chunks().size()))) return;
   const auto measured = [](std::int64_t agreed, double before) {
     return agreed > 0 ? static_cast<double>(agreed) / kRateUnit : before;
   };
   rates_.gather_ns_per_byte = measured(peaks[peaks.size() - 2], rates_.gather_ns_per_byte);
   rates_.reduce_ns_per_byte = measured(peaks.back(), rates_.reduce_ns_per_byte);
+  follow_order();
+}
+
+void Trainer::adopt_order(Trace trace) {
+  operations_.order().adopt(std::move(trace));
+  follow_order();
+}
+
+// The known order is new: what lies where, and what is fetched when, follows it.
+void Trainer::follow_order() {
+  const Trace& trace = operations_.order().trace();
   if (adapts_) {
-    const Forecast forecast(order.trace(), residency_.facts(), budget_);
-    rehome(store_, residency_, room_at_rest(forecast, order.trace().size()), fixed_bytes_);
+    const Forecast forecast(trace, residency_.facts(), budget_);
+    rehome(store_, residency_, room_at_rest(forecast, trace.size()), fixed_bytes_);
   }
-  policy_->learn(order.trace());
+  policy_->learn(trace);
 }
 
 void Trainer::reset_counters() {

@@ -38,6 +38,9 @@ class Trainer {
   // For check = values; every rank calls.
   void check_initial_values();
 
+  // The order of an earlier run: the first iteration is decided from it. Local, before first values.
+  void adopt_order(Trace trace);
+
   // Each after the ranks agreed to make the call.
   gemini_step_info_t step(double lr);
   void discard();
@@ -89,6 +92,7 @@ class Trainer {
   void start_training(Chunk& chunk, const HomeOf& home);
   void refresh_resident();
   void learn_order(const Words& peaks);
+  void follow_order();
   [[nodiscard]] std::vector<Place> places_for(std::int64_t arrays, std::int64_t bytes) const;
   [[nodiscard]] std::int64_t arrays_of(const Chunk& chunk) const;
 

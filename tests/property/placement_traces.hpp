@@ -41,6 +41,7 @@ class Maker {
   std::vector<TraceEvent> events(const Iteration& made, bool other_data) {
     std::vector<TraceEvent> events;
     std::vector<std::vector<int>> begun;
+    std::vector<int> leases(made.facts.size());
     std::vector<bool> open(made.facts.size());
     const int length = 10 + below(60);
     const int backward = below(length);
@@ -56,11 +57,13 @@ class Maker {
         event.chunks = begun.back();
       } else {
         event.kind = TraceEvent::Kind::end;
-        event.chunks = begun.back();
+        for (const int chunk : begun.back())
+          if (--leases[static_cast<std::size_t>(chunk)] == 0) event.chunks.push_back(chunk);
         begun.pop_back();
       }
       for (const int chunk : event.chunks) {
         const auto c = static_cast<std::size_t>(chunk);
+        if (begins) ++leases[c];
         if (begins && phase == GEMINI_BACKWARD && made.facts[c].gradient_bytes > 0 && !open[c]) {
           open[c] = true;
           event.opens.push_back(chunk);

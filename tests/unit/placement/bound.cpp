@@ -23,7 +23,7 @@ std::vector<std::int64_t> idle_capacities(const Trace& trace, const ChunkFacts& 
   std::int64_t open = 0;
   std::vector<std::int64_t> capacities;
   for (const TraceEvent& event : trace.events()) {
-    for (const int chunk : event.chunks) leases[at(chunk)] += event.kind == TraceEvent::Kind::begin ? 1 : -1;
+    for (const int chunk : event.chunks) leases[at(chunk)] = event.kind == TraceEvent::Kind::begin ? 1 : 0;
     open += static_cast<std::int64_t>(event.opens.size()) - static_cast<std::int64_t>(event.closes.size());
     const std::int64_t leased = chunks - std::count(leases.begin(), leases.end(), 0);
     const std::int64_t room =
@@ -42,7 +42,8 @@ std::int64_t fewest_gathers(const Trace& trace, int chunks, const std::vector<st
     const TraceEvent& event = trace.events()[at(e)];
     for (const int chunk : event.chunks) {
       if (event.kind == TraceEvent::Kind::end) {
-        if (--leases[at(chunk)] == 0) idle_since[at(chunk)] = e;
+        leases[at(chunk)] = 0;
+        idle_since[at(chunk)] = e;
       } else if (leases[at(chunk)]++ == 0) {
         ++uses;
         if (idle_since[at(chunk)] >= 0) idles.push_back({idle_since[at(chunk)], e});
@@ -69,7 +70,7 @@ std::int64_t fewest_gathers_tried(const Trace& trace, int chunks,
     const TraceEvent& event = trace.events()[at(e)];
     unsigned needed = 0, leased = 0;
     for (const int chunk : event.chunks) {
-      leases[at(chunk)] += event.kind == TraceEvent::Kind::begin ? 1 : -1;
+      leases[at(chunk)] = event.kind == TraceEvent::Kind::begin ? 1 : 0;
       if (event.kind == TraceEvent::Kind::begin) needed |= 1U << chunk;
     }
     for (int chunk = 0; chunk < chunks; ++chunk)

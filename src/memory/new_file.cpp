@@ -1,0 +1,73 @@
+#include "memory/new_file.hpp"
+
+#include <fcntl.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace gemini {
+namespace {
+
+std::string words_of(int error) {
+  return std::generic_category().message(error);
+}
+
+// A rename lasts once its directory is on disk. Where a directory cannot be synced nothing can be done.
+void sync_directory_of(const std::string& path) {
+  const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+  const Descriptor opened(open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_CLOEXEC));
+  if (opened) fsync(opened.get());
+}
+
+}  // namespace
+
+NewFile::NewFile(std::string path)
+    : path_(std::move(path)), name_(fmt::format("{}.{}.tmp", path_, getpid())) {
+  file_ = Descriptor(open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file_) refuse(errno);
+}
+
+NewFile::~NewFile() {
+  if (file_ && !kept_) unlink(name_.c_str());
+}
+
+void NewFile::append(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(file_.get(), text.data(), text.size());
+    if (written < 0 && errno != EINTR) refuse(errno);
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void NewFile::keep() {
+  if (fsync(file_.get()) != 0) refuse(errno);
+  if (std::rename(name_.c_str(), path_.c_str()) != 0) refuse(errno);
+  kept_ = true;
+  sync_directory_of(path_);
+}
+
+void NewFile::refuse(int error) const {
+  fail(GEMINI_ERR_IO, "{} cannot be written: {}", path_, words_of(error));
+}
+
+std::string read_file(const std::string& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && errno == ENOENT) fail(GEMINI_ERR_NOT_FOUND, "there is no file {}", path);
+  if (!file) fail(GEMINI_ERR_IO, "{} cannot be read: {}", path, words_of(errno));
+  std::string text;
+  std::array<char, 1 << 16> piece{};
+  for (;;) {
+    const ssize_t got = read(file.get(), piece.data(), piece.size());
+    if (got < 0 && errno != EINTR) fail(GEMINI_ERR_IO, "{} cannot be read: {}", path, words_of(errno));
+    if (got == 0) return text;
+    if (got > 0) text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace gemini
