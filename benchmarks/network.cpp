@@ -26,12 +26,12 @@ std::string Link::option() const {
   return "delayed:" + std::to_string(latency_us) + "," + std::to_string(gbit_per_s);
 }
 
-void compute(Clock::duration each) {
-  for (int i = 0; i < kOperations; ++i) std::this_thread::sleep_for(each);
-}
+namespace {
 
-void meet() {
+// Ranks leave together.
+Clock::time_point meet() {
   MPI_Barrier(MPI_COMM_WORLD);
+  return Clock::now();
 }
 
 double slowest_s(Clock::time_point start, Clock::time_point end) {
@@ -40,35 +40,59 @@ double slowest_s(Clock::time_point start, Clock::time_point end) {
   return time;
 }
 
-Network::Network(Settings settings, const Link& link)
-    : ctx_(with_link(std::move(settings), link)),
-      params_(ctx_.add(kOperations, kElems)),
-      compute_(std::chrono::duration_cast<Clock::duration>(link.time())) {
+}  // namespace
+
+Network::Network(Settings settings, const Link& link, const Compute& compute)
+    : ctx_(with_link(std::move(settings), link)), params_(ctx_.add(kOperations, kElems)), compute_(compute) {
   check(gemini_commit(ctx_));
 }
 
-void Network::operate(gemini_param_t param, bool writes_gradient) {
+void Network::operate(gemini_param_t param, bool backward) {
   check(gemini_pre_op(ctx_, &param, 1));
-  if (writes_gradient) {
+  if (backward) {
     void* gradient = nullptr;
     std::int32_t accumulate = 0;
     check(gemini_param_grad(param, &gradient, &accumulate));
     std::memset(gradient, 0, kBytes);
   }
-  std::this_thread::sleep_for(compute_);
+  std::this_thread::sleep_for(backward ? compute_.backward : compute_.forward);
   check(gemini_post_op(ctx_, &param, 1));
 }
 
-Network::Times Network::iterate() {
-  meet();
-  const Clock::time_point start = Clock::now();
+std::int64_t Network::communications() const {
+  std::int64_t gathers = 0, reductions = 0;
+  check(gemini_stat(ctx_, GEMINI_STAT_GATHERS, &gathers));
+  check(gemini_stat(ctx_, GEMINI_STAT_REDUCES, &reductions));
+  return gathers + reductions;
+}
+
+Iteration Network::iterate() {
+  Iteration done;
+  check(gemini_stat_reset(ctx_));
+  const Clock::time_point start = meet();
   for (gemini_param_t param : params_) operate(param, false);
   const Clock::time_point turn = Clock::now();
+  done.forward.communications = communications();
   check(gemini_set_phase(ctx_, GEMINI_BACKWARD));
   for (auto param = params_.rbegin(); param != params_.rend(); ++param) operate(*param, true);
   check(gemini_step(ctx_, nullptr));
   const Clock::time_point end = Clock::now();
-  return {slowest_s(start, turn), slowest_s(start, end)};
+  done.whole.communications = communications();
+  done.forward.time_s = slowest_s(start, turn);
+  done.whole.time_s = slowest_s(start, end);
+  return done;
+}
+
+Iteration compute_alone(const Compute& compute) {
+  Iteration done;
+  const Clock::time_point start = meet();
+  for (int i = 0; i < kOperations; ++i) std::this_thread::sleep_for(compute.forward);
+  const Clock::time_point turn = Clock::now();
+  for (int i = 0; i < kOperations; ++i) std::this_thread::sleep_for(compute.backward);
+  const Clock::time_point end = Clock::now();
+  done.forward.time_s = slowest_s(start, turn);
+  done.whole.time_s = slowest_s(start, end);
+  return done;
 }
 
 }  // namespace gemini_bench

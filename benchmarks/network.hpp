@@ -22,31 +22,37 @@ struct Link {
   [[nodiscard]] std::string option() const;
 };
 
-// What the operations of one pass compute, without communication.
-void compute(Clock::duration each);
+// Of one operation of each pass.
+struct Compute {
+  Clock::duration forward, backward;
+};
+
+// One pass, or more.
+struct Part {
+  double time_s = 0;                // of the slowest rank
+  std::int64_t communications = 0;  // gathers and reductions
+};
+struct Iteration {
+  Part forward;  // the FORWARD operations
+  Part whole;    // and BACKWARD with its reductions, and the step
+};
 
 class Network {
  public:
-  Network(Settings settings, const Link& link);
-
-  struct Times {
-    double forward_s;    // the FORWARD operations
-    double iteration_s;  // and BACKWARD with its reductions, and the step
-  };
-  // One iteration, begun by all ranks together; the slowest rank's times.
-  Times iterate();
+  Network(Settings settings, const Link& link, const Compute& compute);
+  // One iteration, begun by all ranks together.
+  Iteration iterate();
 
  private:
-  void operate(gemini_param_t param, bool writes_gradient);
+  void operate(gemini_param_t param, bool backward);
+  [[nodiscard]] std::int64_t communications() const;
 
   Context ctx_;
   Params params_;
-  Clock::duration compute_;
+  Compute compute_;
 };
 
-// Ranks leave together.
-void meet();
-// The largest over ranks, of the time since start.
-double slowest_s(Clock::time_point start, Clock::time_point end);
+// What its operations compute, without the library.
+Iteration compute_alone(const Compute& compute);
 
 }  // namespace gemini_bench

@@ -24,7 +24,7 @@ class Table {
   void print(const std::string& name, double value, const char* unit, bool reached) {
     if (!prints_) return;
     missed_ = missed_ || !reached;
-    std::printf("%-58s %12.4f %s%s\n", name.c_str(), value, unit, reached ? "" : " BELOW GOAL");
+    std::printf("%-62s %12.4f %s%s\n", name.c_str(), value, unit, reached ? "" : " BELOW GOAL");
     std::fflush(stdout);
   }
 
