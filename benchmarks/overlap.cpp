@@ -1,0 +1,126 @@
+// How much of the communication compute hides: hidden = 1 - (T - Tcompute) / Tcommunication, for a network
+// whose every operation computes as long as its communication takes.
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <optional>
+
+#include "network.hpp"
+#include "table.hpp"
+
+namespace gemini_bench {
+namespace {
+
+// An operation of some 10 ms: long beside what this machine's clock and scheduler make uncertain.
+constexpr Link kLink{1000, 0.03};
+constexpr int kWarmUp = 3;  // the order is learnt, then planned from
+
+struct Variant {
+  const char* name;
+  Settings settings;
+  std::optional<double> goal;
+};
+
+// The last hides nothing: all of its communication is measured.
+const std::vector<Variant> kVariants = {
+    {"planned", {{"placement", "planned"}}, 0.95},
+    {"auto", {{"placement", "auto"}}, 0.90},
+    {"nothing ahead", {{"prefetch", "0"}, {"async_reduce", "off"}}, {}},
+};
+
+// How long a BACKWARD operation communicates depends on whether its copy could be kept.
+struct Scenario {
+  const char* name;
+  Settings settings;
+  int backward_communications;  // of an operation
+};
+
+const std::vector<Scenario> kScenarios = {
+    {"copies kept", {}, 1},
+    {"little memory", {{"device_memory", "2900KiB"}}, 2},  // shards take 2 MiB, a copy 64 KiB
+};
+
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+// Of one variant in one part of the iteration, by round.
+struct Samples {
+  std::vector<double> compute_ms, total_ms, link_ms, exposed_ms, hidden;
+
+  // Each round's own waits are subtracted, so that what slows the machine slows both.
+  void add(const Part& compute, const Part& part) {
+    const double exposed_s = part.time_s - compute.time_s;
+    const double link_s = static_cast<double>(part.communications) * kLink.time().count();
+    compute_ms.push_back(1e3 * compute.time_s);
+    total_ms.push_back(1e3 * part.time_s);
+    link_ms.push_back(1e3 * link_s);
+    exposed_ms.push_back(1e3 * exposed_s);
+    hidden.push_back(1 - exposed_s / link_s);
+  }
+};
+
+void print(Table& table, const std::string& what, const std::vector<Samples>& samples) {
+  table.row(what + ": compute", quantile(samples.front().compute_ms, 0.5), "ms");
+  table.row(what + ": communication as measured", quantile(samples.back().exposed_ms, 0.5), "ms");
+  for (std::size_t v = 0; v < kVariants.size(); ++v) {
+    const std::string name = what + ", " + kVariants[v].name;
+    table.row(name + ": total", quantile(samples[v].total_ms, 0.5), "ms");
+    table.row(name + ": communication", quantile(samples[v].link_ms, 0.5), "ms");
+    table.row(name + ": hidden, lower quartile", quantile(samples[v].hidden, 0.25), "of 1");
+    table.row(name + ": hidden, upper quartile", quantile(samples[v].hidden, 0.75), "of 1");
+    const double hidden = quantile(samples[v].hidden, 0.5);
+    if (kVariants[v].goal)
+      table.at_least(*kVariants[v].goal, name + ": hidden", hidden, "of 1");
+    else
+      table.row(name + ": hidden", hidden, "of 1");
+  }
+}
+
+void run(Table& table, const Scenario& scenario, int rounds) {
+  const auto each = std::chrono::duration_cast<Clock::duration>(kLink.time());
+  const Compute compute{each, scenario.backward_communications * each};
+  std::deque<Network> networks;
+  for (const Variant& variant : kVariants) {
+    Settings settings = scenario.settings;
+    settings.insert(settings.end(), variant.settings.begin(), variant.settings.end());
+    networks.emplace_back(std::move(settings), kLink, compute);
+    for (int i = 0; i < kWarmUp; ++i) networks.back().iterate();
+  }
+  std::vector<Samples> forward(kVariants.size()), whole(kVariants.size());
+  for (int round = 0; round < rounds; ++round) {
+    const Iteration alone = compute_alone(compute);
+    for (std::size_t v = 0; v < kVariants.size(); ++v) {
+      const Iteration done = networks[v].iterate();
+      forward[v].add(alone.forward, done.forward);
+      whole[v].add(alone.whole, done.whole);
+    }
+  }
+  print(table, std::string(scenario.name) + ", FORWARD", forward);
+  print(table, std::string(scenario.name) + ", iteration", whole);
+}
+
+}  // namespace
+}  // namespace gemini_bench
+
+int main(int argc, char** argv) {
+  using namespace gemini_bench;
+  int provided = 0, ranks = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int rounds = argc == 3 && std::string(argv[1]) == "--rounds" ? std::atoi(argv[2]) : 7;
+  if (ranks != 2 || provided != MPI_THREAD_MULTIPLE || rounds < 1 || (argc != 1 && argc != 3)) {
+    if (rank_of_world() == 0)
+      std::fprintf(stderr, "usage: mpiexec -n 2 overlap [--rounds N]; needs MPI_THREAD_MULTIPLE\n");
+    MPI_Finalize();
+    return 2;
+  }
+  Table table(rank_of_world() == 0);
+  for (const Scenario& scenario : kScenarios) run(table, scenario, rounds);
+  MPI_Finalize();
+  return table.missed() ? 1 : 0;
+}
