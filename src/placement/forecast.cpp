@@ -21,7 +21,7 @@ Forecast::Forecast(const Trace& trace, const std::vector<ChunkFacts>& facts, con
       if (event.kind == TraceEvent::Kind::begin) {
         if (!leased[c]) now.leased += slots_[c];
         leased[c] = true;
-      } else {
+      } else if (leased[c]) {  // else an INFERENCE lease outlived it
         now.leased -= slots_[c];
         now.idle.push_back(chunk);
         leased[c] = false;

@@ -29,9 +29,8 @@ struct OffloadShares {
   double optimizer = 0;  // of gradient sums, masters and states
 };
 
-// Sets each item's home: compute memory first, then host, then files; parameters chunk by chunk, then all that
-// belongs to the optimizer chunk by chunk.
-// Returns the bytes that fit nowhere; 0: all is well.
+// Sets each item's home: compute memory first, then host, then files; parameters chunk by chunk, then all
+// that belongs to the optimizer chunk by chunk. Returns the bytes that fit nowhere; 0: all is well.
 std::int64_t fill_homes(std::vector<RestingItem>& items, const Rooms& rooms);
 std::int64_t fill_homes(std::vector<RestingItem>& items, const Rooms& rooms, const OffloadShares& shares);
 

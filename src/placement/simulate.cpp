@@ -82,8 +82,7 @@ void Simulator::begin(const TraceEvent& event, const Moment& moment, Policy& pol
 void Simulator::end(const TraceEvent& event, const Moment& moment, Policy& policy) {
   for (const int chunk : event.chunks) {
     const auto c = static_cast<std::size_t>(chunk);
-    chunks_[c].leases = 0;
-    leased_ -= facts_[c].slot_bytes;
+    if (std::exchange(chunks_[c].leases, 0) > 0) leased_ -= facts_[c].slot_bytes;
   }
   for (const int chunk : event.closes) reduce(chunk);
   actions_.clear();
