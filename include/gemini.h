@@ -442,7 +442,12 @@ GEMINI_API gemini_status_t gemini_stat_reset(gemini_context_t ctx);
 /** A page for people over all ranks. Agreed. @param path file written by rank 0; NULL: stdout of rank 0
  *  @retval GEMINI_ERR_IO it cannot be written. @since 0.1 */
 GEMINI_API gemini_status_t gemini_report(gemini_context_t ctx, const char *path);
-/** Chrome trace JSON. Agreed. @retval GEMINI_ERR_UNSUPPORTED tracing is not in this build. @since 0.1 */
+/** What every rank did so far and when, as Chrome trace JSON for chrome://tracing or Perfetto: operations,
+ *  time in the library, gathers and reductions, moves between tiers, memory. Rank 0 writes one file with a
+ *  process per rank; clocks start together at create. Each rank keeps its last 262144 events; the file says
+ *  how many older ones it dropped. Agreed. @param path as rank 0 has it
+ *  @retval GEMINI_ERR_STATE option trace = off, nothing was recorded @retval GEMINI_ERR_IO it cannot be
+ *  written, an older file is as before. @since 0.1 */
 GEMINI_API gemini_status_t gemini_trace_write(gemini_context_t ctx, const char *path);
 /** Ranks, nodes and groups. Local. @since 0.1 */
 GEMINI_API gemini_status_t gemini_topology(gemini_context_t ctx, gemini_topology_t *topology);

@@ -55,9 +55,6 @@ gemini_status_t gemini_report(gemini_context_t ctx, const char* path) {
   });
 }
 
-gemini_status_t gemini_trace_write(gemini_context_t ctx, const char*) {
-  return with_context("gemini_trace_write", ctx, [](Context& context) {
-    context.agree(Call::trace_write, "",
-                  [] { fail(GEMINI_ERR_UNSUPPORTED, "traces are not in this version"); });
-  });
+gemini_status_t gemini_trace_write(gemini_context_t ctx, const char* path) {
+  return with_context("gemini_trace_write", ctx, [&](Context& context) { context.write_timeline(path); });
 }

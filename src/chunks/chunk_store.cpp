@@ -6,7 +6,9 @@
 
 #include "base/error.hpp"
 #include "base/fingerprint.hpp"
+#include "chunks/chunk_event.hpp"
 #include "chunks/staged_gather.hpp"
+#include "collectives/recorded_operation.hpp"
 #include "kernels/kernels.hpp"
 #include "memory/poison.hpp"
 
@@ -101,6 +103,8 @@ void ChunkStore::set_state_count(Chunk& chunk, int states, const HomeOf& home) {
 
 void ChunkStore::move(Chunk& chunk, Item item, Place to) {
   ensure(item != Item::param || !chunk.status->present(), "a shard moves while nobody gathers it");
+  const TimelineSpan span(
+      timeline_, chunk_move(chunk, name_of(item), chunk.item(item).bytes(), chunk.item(item).place(), to));
   chunk.item(item).move_to(tiers_, to, kShards);
 }
 
@@ -125,24 +129,30 @@ std::unique_ptr<Operation> ChunkStore::gather_operation(Chunk& chunk) {
                                         transport_.acquire(sharded, chunk.slot));
 }
 
-void ChunkStore::take_gather_ticket(Chunk& chunk) {
+void ChunkStore::take_gather_ticket(Chunk& chunk, bool ahead) {
   ++counters_.gathers;
   // Where the shard is the copy there is nothing to do.
-  chunk.arrival = slot_bytes(chunk) > 0 ? queue_.submit_background(gather_operation(chunk)) : 0;
+  if (slot_bytes(chunk) == 0) {
+    chunk.arrival = 0;
+  } else {
+    TimelineEvent event = chunk_event(TimelineEvent::Track::gathers, chunk, "gather", chunk.gathered_bytes());
+    event.ahead = ahead;
+    chunk.arrival = queue_.submit_background(recorded(gather_operation(chunk), timeline_, event));
+  }
   chunk.status->copy = Copy::arriving;
 }
 
-void ChunkStore::fetch(Chunk& chunk) {
+void ChunkStore::fetch(Chunk& chunk, bool ahead) {
   const std::int64_t bytes = slot_bytes(chunk);
   if (bytes > 0) chunk.slot = compute().take_slot(bytes, "the chunks of this operation");
-  take_gather_ticket(chunk);
+  take_gather_ticket(chunk, ahead);
   counters_.gathered_bytes += chunk.gathered_bytes();
   counters_.gathered_peak_bytes = std::max(counters_.gathered_peak_bytes, counters_.gathered_bytes);
 }
 
 void ChunkStore::refresh(Chunk& chunk) {
   await(chunk);
-  take_gather_ticket(chunk);
+  take_gather_ticket(chunk, false);
 }
 
 void ChunkStore::await(Chunk& chunk) {

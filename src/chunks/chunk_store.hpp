@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/timeline.hpp"
 #include "chunks/chunk_status.hpp"
 #include "chunks/layout.hpp"
 #include "chunks/shard_item.hpp"
@@ -82,13 +83,17 @@ class ChunkStore {
   ChunkStore(const ChunkStore&) = delete;
   ChunkStore& operator=(const ChunkStore&) = delete;
 
+  // NULL: nothing is recorded.
+  void record_to(Timeline* timeline) { timeline_ = timeline; }
+  [[nodiscard]] Timeline* timeline() const { return timeline_; }
+
   // Adds gradient sum, master (filled from the shard) and state arrays to a chunk that has none.
   void add_training_state(Chunk& chunk, const TrainingState& state, const HomeOf& home);
   void set_state_count(Chunk& chunk, int states, const HomeOf& home);
   void move(Chunk& chunk, Item item, Place to);
 
-  // Starts a gather; what it needs must fit: see slot_bytes.
-  void fetch(Chunk& chunk);
+  // Starts a gather; what it needs must fit: see slot_bytes. ahead: of the operation that needs it.
+  void fetch(Chunk& chunk, bool ahead = false);
   // Waits until the chunk's copy is here.
   void await(Chunk& chunk);
   void gather(Chunk& chunk) {
@@ -125,13 +130,14 @@ class ChunkStore {
 
  private:
   [[nodiscard]] std::unique_ptr<Operation> gather_operation(Chunk& chunk);
-  void take_gather_ticket(Chunk& chunk);
+  void take_gather_ticket(Chunk& chunk, bool ahead);
 
   Layout layout_;
   int rank_;
   Tiers& tiers_;
   Transport& transport_;
   CommQueue& queue_;
+  Timeline* timeline_ = nullptr;
   std::vector<Chunk> chunks_;
   std::vector<ChunkStatus> statuses_;
   Counters counters_;

@@ -14,6 +14,11 @@ enum class Item : std::uint8_t {
 };
 inline constexpr int kItems = 5;
 
+constexpr const char* name_of(Item item) noexcept {
+  constexpr const char* kNames[kItems] = {"values", "gradient sum", "master", "state 1", "state 2"};
+  return kNames[static_cast<int>(item)];
+}
+
 // Sets of them.
 using Items = unsigned;
 constexpr Items set_of(Item item) noexcept {

@@ -1,6 +1,8 @@
 #include "collectives/agreement.hpp"
 
 #include <algorithm>
+#include <climits>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <sstream>
@@ -206,6 +208,22 @@ void Agreement::all_reduce(MPI_Op op, std::vector<std::int64_t>& words, const ch
   auto shared = std::make_shared<Words>(std::move(words));
   queue_.run(std::make_unique<AllReduceWords>(comm_.get(), op, shared), what);
   words = std::move(*shared);
+}
+
+std::string Agreement::relay(const std::string& text, std::int64_t bytes, int from, int to,
+                             const char* what) {
+  ensure(bytes <= INT_MAX, "a relayed text fits one message");
+  const auto count = static_cast<int>(bytes);
+  auto data = std::make_shared<Bytes>(static_cast<std::size_t>(rank_ == from || rank_ == to ? bytes : 0));
+  std::unique_ptr<Operation> part = std::make_unique<Nothing>();
+  if (rank_ == from) {
+    std::memcpy(data->data(), text.data(), data->size());
+    part = std::make_unique<Message>(Message::Way::send, comm_.get(), MPI_CHAR, data, count, to);
+  } else if (rank_ == to) {
+    part = std::make_unique<Message>(Message::Way::receive, comm_.get(), MPI_CHAR, data, count, from);
+  }
+  queue_.run(std::move(part), what);
+  return rank_ == to ? std::string(reinterpret_cast<const char*>(data->data()), data->size()) : "";
 }
 
 void Agreement::broadcast(void* bytes, std::int64_t count_bytes, int root, const char* what) {

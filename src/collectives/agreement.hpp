@@ -71,6 +71,8 @@ class Agreement {
 
   // The words op'ed over ranks, in place; any rank may be waited for.
   void all_reduce(MPI_Op op, std::vector<std::int64_t>& words, const char* what);
+  // A text of `bytes` from one rank to another, which gets it; every rank calls.
+  std::string relay(const std::string& text, std::int64_t bytes, int from, int to, const char* what);
   // `bytes` from root to all.
   void broadcast(void* bytes, std::int64_t count_bytes, int root, const char* what);
 

@@ -49,6 +49,7 @@ Options with_environment(Options options, std::exception_ptr& refusal) {
 
 Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
     : options_(with_environment(std::move(options), refusal)),
+      timeline_(options_.flag("trace") ? std::make_unique<Timeline>() : nullptr),
       ranks_(parent, options_,
              [&] {
                if (refusal) std::rethrow_exception(refusal);
@@ -65,6 +66,7 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
       learning_rate_(options_.real("lr")) {
   open_files();
   if (options_.bytes("device_memory") < 0) non_model_.count_process(compute_.limit());
+  if (timeline_) timeline_->start();  // all ranks come from an agreement
   resolve_options();
   log_.info("{} of {} ranks, {} nodes, collectives {}", ranks_.topology().rank, ranks_.topology().ranks,
             ranks_.topology().nodes.size(), ranks_.transport().name());
@@ -102,6 +104,7 @@ void Context::check_not_committed(const char* what) const {
 }
 
 void Context::commit() {
+  const TimelineSpan span(timeline_.get(), library_call("commit"));
   ModelPlan plan;
   agree(Call::commit, {registry_.digest(), [this] { return registry_.text(); }}, [&] {
     check_not_committed("gemini_commit");
@@ -117,6 +120,7 @@ void Context::commit() {
   ranks_.agreement().act_and_agree(Call::commit, [&] {
     if (files_) files_->reserve(plan.spill_bytes);  // so that there is room whenever it is needed
     built = std::make_unique<Trainer>(options_, ranks_, registry_, std::move(plan), tiers_, non_model_);
+    built->record_to(timeline_.get());
     if (order) built->adopt_order(std::move(*order));
     built->draw_initial_values();
   });

@@ -12,6 +12,7 @@
 #include "memory/stored.hpp"
 #include "training/non_model_memory.hpp"
 #include "training/registry.hpp"
+#include "training/timeline_file.hpp"
 #include "training/trace_file.hpp"
 #include "training/trainer.hpp"
 
@@ -53,6 +54,8 @@ class Context {
   void reset_stats();
   // All ranks call; the page is whole on rank 0.
   std::string report();
+  // All ranks call.
+  void write_timeline(const char* path) { write_timelines(ranks_, timeline_.get(), path); }
 
   [[nodiscard]] Ranks& ranks() { return ranks_; }
   [[nodiscard]] const Ranks& ranks() const { return ranks_; }
@@ -71,6 +74,7 @@ class Context {
   void write_order();
 
   Options options_;
+  std::unique_ptr<Timeline> timeline_;  // before the queue, which writes to it; NULL: trace = off
   Ranks ranks_;
   Log log_;
   Tier compute_;

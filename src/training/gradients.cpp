@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "chunks/chunk_event.hpp"
+
 namespace gemini {
 namespace {
 
@@ -67,6 +69,8 @@ void Gradients::open(Chunk& chunk) {
 }
 
 void Gradients::move_down(Chunk& chunk, Place to) {
+  const TimelineSpan span(store_.timeline(),
+                          chunk_move(chunk, "gradient", chunk.gradient_bytes(), Place::compute, to));
   Stored there(store_.tiers(), to, chunk.gradient_bytes(), kGradients);
   there.store(store_.tiers(), 0, chunk.gradient_bytes(), chunk.gradient);
   store_.tiers().moved_bytes += chunk.gradient_bytes();
@@ -76,6 +80,8 @@ void Gradients::move_down(Chunk& chunk, Place to) {
 }
 
 void Gradients::bring_back(Chunk& chunk) {
+  const TimelineSpan span(store_.timeline(), chunk_move(chunk, "gradient", chunk.gradient_bytes(),
+                                                        chunk.moved_gradient.place(), Place::compute));
   reserve(chunk);
   chunk.moved_gradient.load(store_.tiers(), 0, chunk.gradient_bytes(), chunk.gradient);
   store_.tiers().moved_bytes += chunk.gradient_bytes();

@@ -80,6 +80,7 @@ void Operations::pre_op(Parameter* const* params, std::int64_t count, std::int64
   if (phase == GEMINI_FORWARD) micro_batches_.forward();
   if (phase == GEMINI_BACKWARD) micro_batches_.backward();
   for (Parameter* p : named_) lease(*p, phase);
+  if (Timeline* timeline = store_.timeline()) under_way_.began(*timeline, named_, phase);
   order_of(phase).returns();
 }
 
@@ -106,6 +107,7 @@ void Operations::post_op(Parameter* const* params, std::int64_t count, std::int6
       fail(GEMINI_ERR_STATE, "parameter \"{}\" is not leased; gemini_pre_op first", p->name);
   for (const auto* chunks : {&chunks_, &residents_})
     for (const int chunk : *chunks) store_.check_unwritten(store_[chunk]);
+  if (Timeline* timeline = store_.timeline()) under_way_.ended(*timeline, named_);
   note(OrderedCall::Kind::post_op);
   const gemini_phase_t phase = named_.empty() ? micro_batches_.phase() : youngest_phase(*named_.front());
   for (Parameter* p : named_) end_lease(*p);

@@ -12,6 +12,7 @@
 #include "training/gradients.hpp"
 #include "training/micro_batches.hpp"
 #include "training/non_model_memory.hpp"
+#include "training/operation_lanes.hpp"
 #include "training/operation_order.hpp"
 #include "training/registry.hpp"
 #include "training/residency.hpp"
@@ -70,6 +71,7 @@ class Operations {
   Agreement& agreement_;
   OperationOrder training_order_;
   OperationOrder inference_order_;
+  OperationLanes under_way_;             // for a timeline
   std::vector<int> first_of_inference_;  // chunks of the operation that begins a pass
   std::int64_t leases_ = 0;
   std::int64_t operation_ = 0;     // number of the call, to see a parameter or chunk once per call

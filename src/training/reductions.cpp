@@ -2,6 +2,8 @@
 #include <cstring>
 #include <utility>
 
+#include "chunks/chunk_event.hpp"
+#include "collectives/recorded_operation.hpp"
 #include "kernels/kernels.hpp"
 #include "training/gradients.hpp"
 
@@ -48,7 +50,10 @@ void Gradients::reduce(Chunk& chunk, DType dtype, const std::byte* gradient, std
                                     landing != nullptr ? landing : chunk.item(Item::grad_sum).data(),
                                     !chunk.grad_held,
                                     rules_.divisor};
-  chunk.reduction = queue_.submit_background(transport_.reduce(reduction));
+  const TimelineEvent event =
+      chunk_event(TimelineEvent::Track::reductions, chunk, "reduce", chunk.spec.elems * size_of(dtype));
+  chunk.reduction =
+      queue_.submit_background(recorded(transport_.reduce(reduction), store_.timeline(), event));
   chunk.grad_held = true;
   ++reduces_;
   const std::int64_t bytes = (buffer != nullptr ? Tier::rounded(chunk.gradient_bytes()) : 0) +

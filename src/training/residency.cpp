@@ -117,7 +117,7 @@ void Residency::begin(const Need& need, bool inference) {
     if (action.kind != Kind::prefetch) continue;
     Chunk& chunk = store_[action.chunk];
     if (!store_.compute().fits(Tier::rounded(store_.slot_bytes(chunk)) + need.gradient_bytes)) break;
-    store_.fetch(chunk);
+    store_.fetch(chunk, true);
     chunk.status->transient = inference;
   }
 }

@@ -21,7 +21,6 @@ void check_supported(const Options& options) {
   allow(options, "device", {"auto", "current"}, "this build has no devices");
   if (!parse_link_delay(options.text("collectives")))
     allow(options, "collectives", {"auto", "mpi"}, "that transport is not in this version");
-  allow(options, "trace", {"off"}, "timelines are not in this version");
 }
 
 }  // namespace gemini

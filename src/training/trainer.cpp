@@ -135,6 +135,7 @@ void Trainer::check_step() const {
 }
 
 gemini_step_info_t Trainer::step(double lr) {
+  const TimelineSpan span(store_.timeline(), library_call("step"));
   operations_.end_inference();
   operations_.end_last_micro_batch();
   gradients_.wait_all();
@@ -173,6 +174,7 @@ gemini_step_info_t Trainer::step(double lr) {
   info.grad_norm = verdict.grad_norm;
   info.loss_scale = scale;
   info.lr = lr;
+  record_memory();
   return info;
 }
 
@@ -240,6 +242,15 @@ void Trainer::follow_order() {
     rehome(store_, residency_, room_at_rest(forecast, trace.size()), fixed_bytes_);
   }
   policy_->learn(trace);
+}
+
+void Trainer::record_memory() {
+  Timeline* timeline = store_.timeline();
+  if (timeline == nullptr) return;
+  timeline->memory("compute memory", tiers_.compute.in_use());
+  timeline->memory("host memory", tiers_.host.in_use());
+  timeline->memory("gathered", store_.counters().gathered_bytes);
+  timeline->memory("non-model", non_model_.now());
 }
 
 void Trainer::reset_counters() {

@@ -32,6 +32,8 @@ class Trainer {
   // Throws if a model with these options cannot be built; what gemini_commit checks before ranks agree.
   static ModelPlan plan(const Options& options, const Ranks& ranks, const Registry& registry,
                         const Tiers& tiers);
+  // NULL: nothing is recorded.
+  void record_to(Timeline* timeline) { store_.record_to(timeline); }
   // First values; both are called by every rank, the first moves nothing and may throw on one rank alone.
   void draw_initial_values();
   void spread_initial_values();
@@ -64,10 +66,14 @@ class Trainer {
   }
 
   void pre_op(Parameter* const* params, std::int64_t count) {
+    const TimelineSpan span(store_.timeline(), library_call("pre_op"));
     operations_.pre_op(params, count, settings_.accumulate);
+    record_memory();
   }
   void post_op(Parameter* const* params, std::int64_t count) {
+    const TimelineSpan span(store_.timeline(), library_call("post_op"));
     operations_.post_op(params, count, settings_.accumulate);
+    record_memory();
   }
   void grad_ready(Parameter& parameter) { operations_.grad_ready(parameter, settings_.accumulate); }
   [[nodiscard]] Operations& operations() { return operations_; }
@@ -92,6 +98,7 @@ class Trainer {
   void start_training(Chunk& chunk, const HomeOf& home);
   void refresh_resident();
   void learn_order(const Words& peaks);
+  void record_memory();
   void follow_order();
   [[nodiscard]] std::vector<Place> places_for(std::int64_t arrays, std::int64_t bytes) const;
   [[nodiscard]] std::int64_t arrays_of(const Chunk& chunk) const;

@@ -242,7 +242,6 @@ TEST(WhatIsNotThereYet, SaysSoOnAllRanksAndLeavesTheContextAsItWas) {
   REFUSED(GEMINI_ERR_UNSUPPORTED, gemini_checkpoint_wait(ctx), "checkpoint");
   REFUSED(GEMINI_ERR_UNSUPPORTED, gemini_checkpoint_read(ctx, "c.h5", 0), "checkpoint");
   REFUSED(GEMINI_ERR_UNSUPPORTED, gemini_checkpoint_notes(ctx, text, 8), "checkpoint");
-  REFUSED(GEMINI_ERR_UNSUPPORTED, gemini_trace_write(ctx, "t.json"), "trac");
   EXPECT_STREQ("same", text);
   EXPECT_ALL(MPI_COMM_WORLD, ctx.stat(GEMINI_STAT_CHUNKS) == 1);
 }
