@@ -70,6 +70,7 @@ void Operations::pre_op(Parameter* const* params, std::int64_t count, std::int64
   const gemini_phase_t phase = micro_batches_.phase();
   if (phase == GEMINI_FORWARD) micro_batches_.check_forward(accumulate);
   const bool ends_one = phase == GEMINI_FORWARD && micro_batches_.forward_ends_one();
+  if (ends_one) residency_.require_end();
   if (!chunks_.empty())
     begin_event(phase, ends_one);
   else if (ends_one)
@@ -86,12 +87,12 @@ void Operations::pre_op(Parameter* const* params, std::int64_t count, std::int64
 void Operations::begin_event(gemini_phase_t phase, bool ends_one) {
   const Need need{&chunks_, gradient_bytes()};
   const Moment moment = order_of(phase).look(Kind::begin, phase, chunks_);
-  if (phase != GEMINI_INFERENCE) residency_.require_share(moment);
+  const bool inference = phase == GEMINI_INFERENCE;
   residency_.require(need, ends_one);
+  residency_.require_here(need, ends_one, moment, inference);
   if (ends_one) end_micro_batch();
   note(OrderedCall::Kind::pre_op, phase);
   OperationOrder& order = order_of(phase);
-  const bool inference = phase == GEMINI_INFERENCE;
   inference ? begin_inference() : end_inference();
   residency_.plan(need, moment, inference);
   order.advance(Kind::begin, phase, chunks_, non_model_.take_peak());
@@ -106,13 +107,21 @@ void Operations::post_op(Parameter* const* params, std::int64_t count, std::int6
   for (const auto* chunks : {&chunks_, &residents_})
     for (const int chunk : *chunks) store_.check_unwritten(store_[chunk]);
   note(OrderedCall::Kind::post_op);
-  const gemini_phase_t phase = named_.empty() ? micro_batches_.phase() : youngest_phase(*named_.front());
+  const gemini_phase_t phase = phase_of_leases();
   const Moment moment = order_of(phase).look(Kind::end, phase, chunks_);
   if (!chunks_.empty()) order_of(phase).advance(Kind::end, phase, chunks_, non_model_.take_peak());
   for (Parameter* p : named_) end_lease(*p);
   for (const int chunk : chunks_) gradients_.reduce_if_due(store_[chunk], micro_batches_.is_last(accumulate));
-  phase == GEMINI_INFERENCE ? residency_.end_inference(chunks_) : residency_.end(chunks_, moment);
+  if (!chunks_.empty())
+    phase == GEMINI_INFERENCE ? residency_.end_inference(chunks_) : residency_.end(chunks_, moment);
   order_of(phase).returns();
+}
+
+// Of the first that all ranks have leased alike.
+gemini_phase_t Operations::phase_of_leases() const {
+  for (const Parameter* p : named_)
+    if (p->chunk >= 0 && !p->resident) return youngest_phase(*p);
+  return micro_batches_.phase();
 }
 
 // A pass has no end that anyone tells us: it ends where its first operation comes again.

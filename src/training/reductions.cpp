@@ -20,6 +20,7 @@ void Gradients::end_buffer(Chunk& chunk, bool last) {
     if (!chunk.spec.resident) chunk.gradient = nullptr;
     reduce(chunk, chunk.spec.grad_dtype, mine ? buffer : nullptr, chunk.spec.resident ? nullptr : buffer);
   }
+  watch_(chunk.index, false);
   close(chunk);
 }
 
@@ -50,7 +51,6 @@ void Gradients::reduce(Chunk& chunk, DType dtype, const std::byte* gradient, std
   chunk.reduction = queue_.submit_background(transport_.reduce(reduction));
   chunk.grad_held = true;
   ++reduces_;
-  watch_(chunk.index, false);
   const std::int64_t bytes = (buffer != nullptr ? Tier::rounded(chunk.gradient_bytes()) : 0) +
                              (landing != nullptr ? Tier::rounded(chunk.sum_bytes()) : 0);
   in_flight_.push_back({&chunk, chunk.reduction, buffer, landing, bytes});
