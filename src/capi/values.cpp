@@ -73,7 +73,7 @@ gemini_status_t gemini_shard_visit(gemini_context_t ctx, gemini_shard_fn fn, voi
   return with_context("gemini_shard_visit", ctx, [&](Context& context) {
     context.agree(Call::shard_visit, "", [&] {
       if (fn == nullptr) fail(GEMINI_ERR_ARGUMENT, "fn is NULL");
-      context.trainer().check_quiet();
+      context.trainer().check_finish();
     });
     context.ranks().agreement().act_and_agree(Call::shard_visit,
                                               [&] { context.trainer().visit_shards(fn, user); });

@@ -17,7 +17,7 @@ void AutoPolicy::learn(const Trace& trace) {
 void AutoPolicy::before(const Need& need, const Moment& moment, const std::vector<ChunkStatus>& chunks,
                         std::int64_t in_use_bytes, std::vector<Action>& actions) {
   draft_.open(need, chunks, in_use_bytes);
-  make_room(limit(moment), moment, chunks);
+  make_room(most(moment), moment, chunks);
   if (moment.trace != nullptr && rules_.prefetch != 0) prefetch(moment, chunks);
   filled_bytes_ = draft_.filled_bytes();
   draft_.write(actions);
@@ -32,7 +32,7 @@ void AutoPolicy::after(const std::vector<int>& ended, const Moment& moment,
     if (!draft_.evictable(chunk)) continue;
     if (transient || moment.trace == nullptr || !keeps(chunk, moment)) release(chunk, moment);
   }
-  make_room(limit(moment), moment, chunks);
+  make_room(most(moment), moment, chunks);
   filled_bytes_ = draft_.filled_bytes();
   draft_.write(actions);
 }
@@ -44,11 +44,6 @@ int AutoPolicy::next_use(int chunk, const Moment& moment) const {
 
 bool AutoPolicy::keeps(int chunk, const Moment& moment) const {
   return next_use(chunk, moment) != Trace::kNever;
-}
-
-// Without an order nothing is known of other data.
-std::int64_t AutoPolicy::limit(const Moment& moment) const {
-  return moment.trace == nullptr ? rules_.budget.hard() : forecast_.soft(moment.position);
 }
 
 void AutoPolicy::release(int chunk, const Moment& moment) {
@@ -96,7 +91,7 @@ bool AutoPolicy::make_room_ahead(int chunk, int use, const Moment& moment,
   }
   if (excess > 0) return false;
   std::make_heap(victims_.begin(), victims_.end());
-  while (draft_.filled_bytes() + slot(chunk) > limit(moment)) {
+  while (draft_.filled_bytes() + slot(chunk) > most(moment)) {
     std::pop_heap(victims_.begin(), victims_.end());
     release(victims_.back().chunk, moment);
     victims_.pop_back();

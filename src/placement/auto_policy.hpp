@@ -20,6 +20,10 @@ class AutoPolicy : public Policy {
               std::int64_t in_use_bytes, std::vector<Action>& actions) override;
   void after(const std::vector<int>& ended, const Moment& moment, const std::vector<ChunkStatus>& chunks,
              std::vector<Action>& actions) override;
+  [[nodiscard]] std::int64_t most(const Moment& moment) const override {
+    return forecast_.most(moment, rules_.budget);
+  }
+  [[nodiscard]] bool fetches_ahead() const override { return rules_.prefetch != 0; }
   void learn(const Trace& trace) override;
 
  protected:
@@ -51,7 +55,6 @@ class AutoPolicy : public Policy {
   };
 
   [[nodiscard]] int next_use(int chunk, const Moment& moment) const;
-  [[nodiscard]] std::int64_t limit(const Moment& moment) const;
   void make_room(std::int64_t limit_bytes, const Moment& moment, const std::vector<ChunkStatus>& chunks);
   bool make_room_ahead(int chunk, int use, const Moment& moment, const std::vector<ChunkStatus>& chunks);
 

@@ -8,8 +8,10 @@ Forecast::Forecast(const Trace& trace, const std::vector<ChunkFacts>& facts, con
   for (const ChunkFacts& chunk : facts) slots_.push_back(chunk.slot_bytes);
   std::vector<bool> leased(facts.size());
   At now;
+  least_soft_ = budget.hard();
   for (const TraceEvent& event : trace.events()) {
     now.soft = budget.soft(event.non_model_bytes);
+    least_soft_ = std::min(least_soft_, now.soft);
     now.idle.clear();
     now.closed = 0;
     for (const int chunk : event.closes) now.closed += facts[static_cast<std::size_t>(chunk)].gradient_bytes;

@@ -14,6 +14,12 @@ class Forecast {
   Forecast(const Trace& trace, const std::vector<ChunkFacts>& facts, const Budget& budget);
 
   [[nodiscard]] std::int64_t soft(int event) const { return at(event).soft; }
+  // What copies that nobody needs may fill up to at this moment. Where the order is not known, the caller is
+  // taken to hold as much as ever in the trace.
+  [[nodiscard]] std::int64_t most(const Moment& moment, const Budget& budget) const {
+    if (moment.trace != nullptr) return soft(moment.position);
+    return events_.empty() ? budget.hard() : least_soft_;
+  }
   // Open gradient buffers, and copies under lease, once the event has happened.
   [[nodiscard]] std::int64_t gradients(int event) const { return at(event).gradients; }
   [[nodiscard]] std::int64_t leased(int event) const { return at(event).leased; }
@@ -35,6 +41,7 @@ class Forecast {
   [[nodiscard]] const At& at(int event) const { return events_.at(static_cast<std::size_t>(event)); }
 
   std::vector<At> events_;
+  std::int64_t least_soft_ = 0;
   std::vector<std::int64_t> slots_;
 };
 

@@ -24,6 +24,9 @@ class PlannedPolicy final : public Policy {
     player_.after(ended, moment, chunks, actions);
   }
 
+  [[nodiscard]] std::int64_t most(const Moment& moment) const override { return player_.most(moment); }
+  [[nodiscard]] bool fetches_ahead() const override { return player_.fetches_ahead(); }
+
   void learn(const Trace& trace) override {
     player_.learn(trace);
     now_ = *rates_;

@@ -69,6 +69,10 @@ class Policy {
   // Never releases what is leased.
   virtual void after(const std::vector<int>& ended, const Moment& moment,
                      const std::vector<ChunkStatus>& chunks, std::vector<Action>& actions) = 0;
+  // Up to where, by its decision at this moment, copies that nobody needs may fill compute memory: those that
+  // are there and, if it fetches ahead, new ones.
+  [[nodiscard]] virtual std::int64_t most(const Moment& /*moment*/) const { return 0; }
+  [[nodiscard]] virtual bool fetches_ahead() const { return false; }
   // The order is known (or known anew): before the first event of an iteration. Moments name no other trace
   // until the next call.
   virtual void learn(const Trace& /*trace*/) {}

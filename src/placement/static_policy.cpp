@@ -7,15 +7,20 @@
 namespace gemini {
 namespace {
 
+// A copy that needs no memory of its own still counts.
+std::int64_t weight(const ChunkFacts& chunk) {
+  return std::max<std::int64_t>(chunk.slot_bytes, 1);
+}
+
 // Chunks from the first on that together take no more than the share of all slot bytes.
 int chunks_kept(const std::vector<ChunkFacts>& facts, double share) {
   std::int64_t all = 0;
-  for (const ChunkFacts& chunk : facts) all += chunk.slot_bytes;
+  for (const ChunkFacts& chunk : facts) all += weight(chunk);
   const double most = share * static_cast<double>(all);
   int kept = 0;
   std::int64_t bytes = 0;
   for (const ChunkFacts& chunk : facts) {
-    bytes += chunk.slot_bytes;
+    bytes += weight(chunk);
     if (static_cast<double>(bytes) > most) break;
     ++kept;
   }
@@ -34,7 +39,7 @@ class StaticPolicy final : public Policy {
   void before(const Need& need, const Moment& moment, const std::vector<ChunkStatus>& chunks,
               std::int64_t in_use_bytes, std::vector<Action>& actions) override {
     draft_.open(need, chunks, in_use_bytes);
-    if (draft_.filled_bytes() > rules_.budget.hard()) make_room(moment, chunks);
+    make_room(moment, chunks);
     if (rules_.prefetch > 0 && moment.trace != nullptr) prefetch(moment, chunks);
     draft_.write(actions);
   }
@@ -48,6 +53,11 @@ class StaticPolicy final : public Policy {
     }
     draft_.write(actions);
   }
+
+  [[nodiscard]] std::int64_t most(const Moment& moment) const override {
+    return forecast_.most(moment, rules_.budget);
+  }
+  [[nodiscard]] bool fetches_ahead() const override { return rules_.prefetch > 0; }
 
   void learn(const Trace& trace) override {
     forecast_ = Forecast(trace, facts_, rules_.budget);
@@ -64,7 +74,7 @@ class StaticPolicy final : public Policy {
   void make_room(const Moment& moment, const std::vector<ChunkStatus>& chunks) {
     for (const ChunkStatus::Copy copy : {ChunkStatus::Copy::gathered, ChunkStatus::Copy::arriving})
       for (int chunk = static_cast<int>(chunks.size()) - 1; chunk >= 0; --chunk) {
-        if (draft_.filled_bytes() <= rules_.budget.hard()) return;
+        if (draft_.filled_bytes() <= most(moment)) return;
         if (chunks[static_cast<std::size_t>(chunk)].copy == copy && draft_.evictable(chunk))
           release(chunk, moment);
       }

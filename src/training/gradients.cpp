@@ -1,5 +1,6 @@
 #include "training/gradients.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -50,6 +51,15 @@ std::int64_t Gradients::buffer_bytes() const {
   for (const Chunk& chunk : store_.chunks())
     if (!chunk.spec.resident) bytes += buffer_bytes(chunk);
   return bytes;
+}
+
+std::int64_t Gradients::bytes_to_finish() const {
+  std::int64_t most = 0;
+  for (const Chunk& chunk : store_.chunks()) {
+    if (chunk.moved_gradient) most = std::max(most, bytes_when_open(chunk));
+    if (chunk.kept_pending && lands(chunk)) most = std::max(most, Tier::rounded(chunk.sum_bytes()));
+  }
+  return most;
 }
 
 void Gradients::reserve(Chunk& chunk) {
@@ -189,8 +199,13 @@ void Gradients::reduce_open(bool last) {
       bring_back(chunk);
     }
     if (chunk.status->gradient_open || (chunk.spec.resident && chunk.trained())) end_buffer(chunk, last);
-    if (last && chunk.kept_pending) reduce_kept(chunk);
   }
+  if (last) reduce_all_kept();
+}
+
+void Gradients::reduce_all_kept() {
+  for (Chunk& chunk : store_.chunks())
+    if (chunk.kept_pending) reduce_kept(chunk);
 }
 
 void Gradients::finish_micro_batch(bool last) {
@@ -203,10 +218,12 @@ void Gradients::drop_held() {
   for (Chunk& chunk : store_.chunks()) chunk.grad_held = false;
 }
 
-// Leases on RESIDENT parameters may differ over ranks; there the chunk decides.
 bool Gradients::holds(const Parameter& p) const {
-  if (!p.trained() || p.chunk < 0 || !store_[p.chunk].grad_held) return false;
-  return p.resident || p.grad_held_in == holding_;
+  return p.trained() && p.chunk >= 0 && store_[p.chunk].grad_held && of_this_iteration(p);
+}
+
+bool Gradients::keeps(const Parameter& p) const {
+  return p.trained() && p.chunk >= 0 && store_[p.chunk].kept_pending && of_this_iteration(p);
 }
 
 void Gradients::drop() {

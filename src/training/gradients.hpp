@@ -45,6 +45,8 @@ class Gradients {
   [[nodiscard]] std::int64_t in_flight_bytes() const { return in_flight_bytes_; }
   [[nodiscard]] std::int64_t buffer_bytes() const;
   [[nodiscard]] static std::int64_t buffer_bytes(const Chunk& chunk);
+  // What must be free of compute memory, for one chunk at a time, to reduce all that is open or kept.
+  [[nodiscard]] std::int64_t bytes_to_finish() const;
   void open(Chunk& chunk);
   // RESIDENT chunks keep their buffer, since their operations may differ over ranks.
   void reserve(Chunk& chunk);
@@ -64,7 +66,9 @@ class Gradients {
   void reduce_if_due(Chunk& chunk, bool last);
   // Reduces whatever is open, and RESIDENT chunks in any case: their leases may differ over ranks.
   void reduce_open(bool last);
-  // The same at the end of a micro-batch: its counts are forgotten.
+  // accumulate_mode = local: reduces what this rank keeps of earlier micro-batches.
+  void reduce_all_kept();
+  // reduce_open() at the end of a micro-batch: its counts are forgotten.
   void finish_micro_batch(bool last);
   // Waits for one, the oldest; false if none is in flight.
   bool wait_oldest();
@@ -77,6 +81,8 @@ class Gradients {
   void drop_held();
   // A reduced gradient of this parameter is in the shards.
   [[nodiscard]] bool holds(const Parameter& parameter) const;
+  // One that is not reduced yet is kept: accumulate_mode = local.
+  [[nodiscard]] bool keeps(const Parameter& parameter) const;
 
   [[nodiscard]] std::int64_t reduces() const { return reduces_; }
   void reset_counters() { reduces_ = 0; }
@@ -94,6 +100,10 @@ class Gradients {
   [[nodiscard]] bool is_in_flight(const Chunk& chunk) const;
   void zero_unwritten(const Chunk& chunk);
   [[nodiscard]] bool written(const Chunk& chunk) const;
+  // Leases on RESIDENT parameters may differ over ranks; there the chunk decides.
+  [[nodiscard]] bool of_this_iteration(const Parameter& parameter) const {
+    return parameter.resident || parameter.grad_held_in == holding_;
+  }
   void close(Chunk& chunk);
   void give_gradient(Chunk& chunk);
 

@@ -15,6 +15,13 @@ bool same(const TraceEvent& event, TraceEvent::Kind kind, gemini_phase_t phase,
   return event.kind == kind && event.phase == phase && event.chunks == chunks;
 }
 
+// Of the same operations.
+bool same_buffers(const std::vector<TraceEvent>& a, const std::vector<TraceEvent>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), [](const TraceEvent& one, const TraceEvent& other) {
+    return one.opens == other.opens && one.closes == other.closes;
+  });
+}
+
 }  // namespace
 
 Moment OperationOrder::look(Kind kind, gemini_phase_t phase, const std::vector<int>& chunks) const {
@@ -47,7 +54,6 @@ void OperationOrder::advance(Kind kind, gemini_phase_t phase, const std::vector<
     event.kind = kind;
     event.phase = static_cast<std::uint8_t>(phase);
     event.chunks = chunks;
-    event.closes.swap(closed_late_);
     recording_.push_back(std::move(event));
   }
   ++position_;
@@ -55,15 +61,22 @@ void OperationOrder::advance(Kind kind, gemini_phase_t phase, const std::vector<
   for (const int chunk : chunks) digest_ = mixed(digest_, static_cast<std::uint64_t>(chunk));
 }
 
-void OperationOrder::opened(int chunk) {
-  if (!following_ && !recording_.empty()) recording_.back().opens.push_back(chunk);
-}
-
-void OperationOrder::closed(int chunk) {
-  if (following_ || recording_.empty()) return;
-  TraceEvent& last = recording_.back();
-  const bool opened_there = std::find(last.opens.begin(), last.opens.end(), chunk) != last.opens.end();
-  (opened_there ? closed_late_ : last.closes).push_back(chunk);
+// What opens and closes in one event is held until the next.
+void OperationOrder::fill_in_buffers(std::vector<TraceEvent>& events) const {
+  for (TraceEvent& event : events) {
+    event.opens.clear();
+    event.closes.clear();
+  }
+  for (const Buffer& buffer : buffers_) {
+    auto at = static_cast<std::size_t>(buffer.event);
+    std::vector<int>& opens = events[at].opens;
+    if (buffer.opened) {
+      opens.push_back(buffer.chunk);
+      continue;
+    }
+    if (std::find(opens.begin(), opens.end(), buffer.chunk) != opens.end()) ++at;
+    if (at < events.size()) events[at].closes.push_back(buffer.chunk);
+  }
 }
 
 std::vector<std::int64_t> OperationOrder::seen(std::int64_t non_model_bytes) {
@@ -77,7 +90,8 @@ std::vector<std::int64_t> OperationOrder::seen(std::int64_t non_model_bytes) {
 
 bool OperationOrder::learn(const std::vector<std::int64_t>& agreed, int chunks) {
   std::vector<TraceEvent> events = following_ ? trace_.events() : std::move(recording_);
-  bool changed = !following_ && !events.empty();
+  fill_in_buffers(events);
+  bool changed = following_ ? !same_buffers(events, trace_.events()) : !events.empty();
   for (std::size_t e = 0; e < events.size(); ++e) {
     changed = changed || events[e].non_model_bytes != agreed[e];
     events[e].non_model_bytes = agreed[e];
@@ -93,7 +107,7 @@ void OperationOrder::restart() {
   position_ = 0;
   digest_ = 0;
   recording_.clear();
-  closed_late_.clear();
+  buffers_.clear();
   memory_.clear();
 }
 

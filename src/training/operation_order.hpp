@@ -30,9 +30,9 @@ class OperationOrder {
   void advance(Kind kind, gemini_phase_t phase, const std::vector<int>& chunks, std::int64_t non_model_bytes);
   // The most since the event before, where other than the next event asks for it.
   void keep_memory(std::int64_t non_model_bytes) { kept_bytes_ = std::max(kept_bytes_, non_model_bytes); }
-  // Gradient buffers that the last event opened, or handed to a reduction.
-  void opened(int chunk);
-  void closed(int chunk);
+  // Gradient buffers that the last event opened, or that were done with after it.
+  void opened(int chunk) { log_buffer(chunk, true); }
+  void closed(int chunk) { log_buffer(chunk, false); }
   // The library returns to its caller.
   void returns() {
     if (!following_) returned_ = Clock::now();
@@ -48,8 +48,6 @@ class OperationOrder {
   // From elsewhere, before the first iteration.
   void adopt(Trace trace);
 
-  // This iteration is (so far) not the known one.
-  [[nodiscard]] bool records() const { return !following_; }
   [[nodiscard]] bool known() const { return trace_.size() > 0; }
   [[nodiscard]] const Trace& trace() const { return trace_; }
   [[nodiscard]] bool at_start() const { return position_ == 0; }
@@ -60,6 +58,15 @@ class OperationOrder {
 
  private:
   using Clock = std::chrono::steady_clock;
+  // Operations alone do not tell them: a chunk's tensors may be used differently in the same operations.
+  struct Buffer {
+    int event, chunk;
+    bool opened;
+  };
+  void log_buffer(int chunk, bool opened) {
+    if (position_ > 0) buffers_.push_back({position_ - 1, chunk, opened});
+  }
+  void fill_in_buffers(std::vector<TraceEvent>& events) const;
   void leave_trace();
   void end_period(std::int64_t non_model_bytes);
 
@@ -68,7 +75,7 @@ class OperationOrder {
   int position_ = 0;  // events of this iteration
   std::uint64_t digest_ = 0;
   std::vector<TraceEvent> recording_;  // of this iteration, unless it follows the trace
-  std::vector<int> closed_late_;       // buffers that the last event opened, and that closed before the next
+  std::vector<Buffer> buffers_;        // in order
   std::vector<std::int64_t> memory_;   // by event
   std::int64_t kept_bytes_ = 0;
   Clock::time_point returned_{};

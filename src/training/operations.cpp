@@ -70,6 +70,7 @@ void Operations::pre_op(Parameter* const* params, std::int64_t count, std::int64
   const gemini_phase_t phase = micro_batches_.phase();
   if (phase == GEMINI_FORWARD) micro_batches_.check_forward(accumulate);
   const bool ends_one = phase == GEMINI_FORWARD && micro_batches_.forward_ends_one();
+  if (ends_one) residency_.require_end();
   if (!chunks_.empty())
     begin_event(phase, ends_one);
   else if (ends_one)
@@ -87,12 +88,12 @@ void Operations::pre_op(Parameter* const* params, std::int64_t count, std::int64
 void Operations::begin_event(gemini_phase_t phase, bool ends_one) {
   const Need need{&chunks_, gradient_bytes()};
   const Moment moment = order_of(phase).look(Kind::begin, phase, chunks_);
-  if (phase != GEMINI_INFERENCE) residency_.require_share(moment);
+  const bool inference = phase == GEMINI_INFERENCE;
   residency_.require(need, ends_one);
+  residency_.require_here(need, ends_one, moment, inference);
   if (ends_one) end_micro_batch();
   note(OrderedCall::Kind::pre_op, phase);
   OperationOrder& order = order_of(phase);
-  const bool inference = phase == GEMINI_INFERENCE;
   inference ? begin_inference() : end_inference();
   if (order.records()) non_model_.sample_process(store_.tiers().compute.held() + store_.tiers().host.held());
   residency_.plan(need, moment, inference);
@@ -109,7 +110,7 @@ void Operations::post_op(Parameter* const* params, std::int64_t count, std::int6
     for (const int chunk : *chunks) store_.check_unwritten(store_[chunk]);
   if (Timeline* timeline = store_.timeline()) under_way_.ended(*timeline, named_);
   note(OrderedCall::Kind::post_op);
-  const gemini_phase_t phase = named_.empty() ? micro_batches_.phase() : youngest_phase(*named_.front());
+  const gemini_phase_t phase = phase_of_leases();
   for (Parameter* p : named_) end_lease(*p);
   const bool ordered = !chunks_.empty();
   idle_.clear();
@@ -122,6 +123,13 @@ void Operations::post_op(Parameter* const* params, std::int64_t count, std::int6
   if (ordered && phase == GEMINI_INFERENCE) residency_.end_inference(idle_);
   if (ordered && phase != GEMINI_INFERENCE) residency_.end(idle_, moment);
   order.returns();
+}
+
+// Of the first that all ranks have leased alike.
+gemini_phase_t Operations::phase_of_leases() const {
+  for (const Parameter* p : named_)
+    if (p->chunk >= 0 && !p->resident) return youngest_phase(*p);
+  return micro_batches_.phase();
 }
 
 // A pass has no end that anyone tells us: it ends where its first operation comes again.

@@ -49,6 +49,7 @@ class Operations {
   void check_micro_batch_may_end() const;
   void collect(Parameter* const* params, std::int64_t count);
   [[nodiscard]] std::int64_t gradient_bytes();
+  [[nodiscard]] gemini_phase_t phase_of_leases() const;
   void begin_event(gemini_phase_t phase, bool ends_one);
   void begin_inference();
   OperationOrder& order_of(gemini_phase_t phase) {

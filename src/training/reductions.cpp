@@ -22,6 +22,7 @@ void Gradients::end_buffer(Chunk& chunk, bool last) {
     if (!chunk.spec.resident) chunk.gradient = nullptr;
     reduce(chunk, chunk.spec.grad_dtype, mine ? buffer : nullptr, chunk.spec.resident ? nullptr : buffer);
   }
+  watch_(chunk.index, false);
   close(chunk);
   watch_(chunk.index, false);
 }

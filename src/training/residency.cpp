@@ -61,30 +61,66 @@ std::int64_t Residency::returnable(const Need& need, bool ends) const {
   Rooms below = rooms_below();
   for (const Chunk& chunk : store_.chunks()) {
     if (chunk.spec.resident || needed(need, chunk.index)) continue;
-    if (chunk.slot != nullptr && chunk.status->leases == 0) bytes += Tier::rounded(chunk.gathered_bytes());
     Place to{};
     if (!ends && may_move_down(chunk, need) && put_below(below, Tier::rounded(chunk.gradient_bytes()), to))
       bytes += gradients_.buffer_bytes(chunk);
   }
-  return bytes + movable_bytes(resting(need), below);
+  return bytes + idle_copies(need) + movable_bytes(resting(need), below);
+}
+
+std::int64_t Residency::idle_copies(const Need& need) const {
+  std::int64_t bytes = 0;
+  for (const Chunk& chunk : store_.chunks())
+    if (chunk.slot != nullptr && chunk.status->leases == 0 && !needed(need, chunk.index))
+      bytes += Tier::rounded(chunk.gathered_bytes());
+  return bytes;
 }
 
 void Residency::require(const Need& need, bool ends) const {
   const std::int64_t bytes = bytes_of(need);
-  if (bytes == 0 || store_.compute().fits_here(bytes)) return;
-  store_.compute().require(bytes, kOperation, returnable(need, ends));
+  const Tier& tier = store_.compute();
+  if (bytes == 0 || tier.fits(bytes)) return;
+  const std::int64_t returning = returnable(need, ends);
+  if (!tier.fits(bytes - returning)) tier.require(bytes, kOperation, returning);
+}
+
+// Copies go until what is left is what the policy allows; it may fetch others up to there. What must go down
+// then does so until there is room on all ranks, which is none for workspaces.
+void Residency::require_here(const Need& need, bool ends, const Moment& moment, bool inference) const {
+  const std::int64_t guests = store_.compute().guests();
+  const std::int64_t bytes = bytes_of(need);
+  const Policy& policy = *(inference ? inference_ : training_);
+  const bool fetches = moment.trace != nullptr && policy.fetches_ahead();
+  if (guests == 0 || (bytes == 0 && !fetches)) return;
+  const std::int64_t given_back = ends ? gradients_.buffer_bytes() - gradients_.in_flight_bytes() : 0;
+  const std::int64_t wanted = in_use() - given_back + bytes;
+  const std::int64_t allowed = policy.most(moment);
+  const std::int64_t most =
+      std::max(wanted - idle_copies(need), fetches ? allowed : std::min(wanted, allowed));
+  const std::int64_t left = budget_.hard() - std::min(most, budget_.hard());
+  if (guests > left)
+    fail(GEMINI_ERR_OUT_OF_MEMORY,
+         "this call needs {}, which of device_memory = {} leaves {} on this rank, whose workspaces take {}; "
+         "free some and call again",
+         text::format_bytes(bytes), text::format_bytes(budget_.hard()), text::format_bytes(left),
+         text::format_bytes(guests));
+}
+
+void Residency::require_end() const {
+  const Need need{&none_, gradients_.bytes_to_finish()};
+  require(need, false);
+  require_here(need, false, {}, false);
 }
 
 void Residency::require_share(const Moment& moment, std::int64_t more_bytes) const {
-  if (moment.trace == nullptr || store_.compute().guests() + more_bytes == 0) return;
+  if (moment.trace == nullptr) return;
   const TraceEvent& event = moment.trace->events()[static_cast<std::size_t>(moment.position)];
   const std::int64_t share = budget_.hard() - budget_.soft(event.non_model_bytes);
   const std::int64_t guests = store_.compute().guests() + more_bytes;
   if (guests > share)
     fail(GEMINI_ERR_OUT_OF_MEMORY,
          "the workspaces of this rank take {}, of which the ranks agreed to leave {} at this operation; free "
-         "some "
-         "and call again, the next iteration will count with them",
+         "some and call again, the next iteration will count with them",
          text::format_bytes(guests), text::format_bytes(share));
 }
 
@@ -116,7 +152,9 @@ void Residency::begin(const Need& need, bool inference) {
   for (const Action& action : actions_) {
     if (action.kind != Kind::prefetch) continue;
     Chunk& chunk = store_[action.chunk];
-    if (!store_.compute().fits(Tier::rounded(store_.slot_bytes(chunk)) + need.gradient_bytes)) break;
+    const std::int64_t bytes = Tier::rounded(store_.slot_bytes(chunk)) + need.gradient_bytes;
+    if (bytes > budget_.hard() - in_use()) break;
+    wait_for_room(bytes);
     store_.fetch(chunk, true);
     chunk.status->transient = inference;
   }
@@ -151,7 +189,12 @@ void Residency::free_up(const Need& need) {
   }
   if (!tier.fits(bytes)) move_gradients_down(need, bytes);
   if (!tier.fits(bytes)) relieve(need, bytes);
-  while (!tier.fits_here(bytes) && gradients_.wait_oldest()) {
+  wait_for_room(bytes);
+}
+
+// How many reductions a rank has waited for is its own affair: workspaces differ.
+void Residency::wait_for_room(std::int64_t bytes) {
+  while (!store_.compute().fits_here(bytes) && gradients_.wait_oldest()) {
   }
 }
 

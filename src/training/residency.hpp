@@ -31,11 +31,15 @@ class Residency {
   // Throws GEMINI_ERR_OUT_OF_MEMORY, before anything moves, unless room for the need can be made. ends: a
   // micro-batch ends first.
   void require(const Need& need, bool ends) const;
-  // Throws GEMINI_ERR_OUT_OF_MEMORY on this rank alone if its workspaces take more than what the ranks
+  // The same on this rank alone, if its workspaces would be in the way of what all ranks will do.
+  void require_here(const Need& need, bool ends, const Moment& moment, bool inference) const;
+  // Both, for reducing what a micro-batch left open.
+  void require_end() const;
+  // Throws GEMINI_ERR_OUT_OF_MEMORY on this rank alone if its workspaces would take more than what the ranks
   // agreed to leave free at this moment: decisions count on the rest.
-  void require_share(const Moment& moment, std::int64_t more_bytes = 0) const;
+  void require_share(const Moment& moment, std::int64_t more_bytes) const;
   void plan(const Need& need, const Moment& moment, bool inference);
-  // Decides, then carries it out: the chunks are gathered and there is room for the gradients; the next are
+  // Carries it out: the chunks are gathered and there is room for the gradients; the next are
   // asked for.
   void begin(const Need& need, bool inference);
   void end(const std::vector<int>& chunks, const Moment& moment);
@@ -60,12 +64,15 @@ class Residency {
  private:
   [[nodiscard]] std::int64_t bytes_of(const Need& need) const;
   [[nodiscard]] std::int64_t returnable(const Need& need, bool ends) const;
+  [[nodiscard]] std::int64_t idle_copies(const Need& need) const;
+  // By model data; buffers of reductions in flight can be waited for at any time.
   [[nodiscard]] std::int64_t in_use() const {
     return store_.compute().in_use() - gradients_.in_flight_bytes();
   }
   [[nodiscard]] bool may_move_down(const Chunk& chunk, const Need& need) const;
   void release_planned();
   void free_up(const Need& need);
+  void wait_for_room(std::int64_t bytes);
   void move_gradients_down(const Need& need, std::int64_t bytes);
   void relieve(const Need& need, std::int64_t bytes);
 

@@ -128,7 +128,7 @@ void Trainer::values_changed() {
 }
 
 void Trainer::check_step() const {
-  operations_.check_no_leases();
+  check_finish();
   micro_batches_.check_step(settings_.accumulate);
   if (settings_.kind == UpdateKind::custom && custom_update_.function == nullptr)
     fail(GEMINI_ERR_STATE, "optimizer = custom has no update; gemini_set_update first");
@@ -186,7 +186,10 @@ void Trainer::discard() {
 }
 
 void Trainer::finish_open_gradients() {
-  if (micro_batches_.forward_ends_one()) gradients_.reduce_open(true);
+  if (micro_batches_.forward_ends_one())
+    gradients_.reduce_open(true);
+  else
+    gradients_.reduce_all_kept();
   gradients_.wait_all();
 }
 

@@ -56,6 +56,11 @@ class Trainer {
   // What those calls check before ranks agree.
   void check_step() const;
   void check_quiet() const { operations_.check_no_leases(); }
+  // Also that there is room to reduce what is open.
+  void check_finish() const {
+    check_quiet();
+    residency_.require_end();
+  }
   void check_between_steps() const;
   void check_gradient_held(const Parameter& parameter) const;
   void check_apply(const Parameter& parameter, const ParamOption& option) const;

@@ -20,9 +20,10 @@ void Trainer::check_gradient_held(const Parameter& p) const {
   const bool open = chunk.spec.resident
                         ? micro_batches_.forward_ends_one()
                         : (chunk.status->gradient_open || chunk.moved_gradient) && p.grad_touched;
-  if (!gradients_.holds(p) && !open)
+  if (!gradients_.holds(p) && !gradients_.keeps(p) && !open)
     fail(GEMINI_ERR_STATE,
          "no gradient of \"{}\" is held; ask between its BACKWARD operation and gemini_step", p.name);
+  check_finish();
 }
 
 // Arrays that come after commit go as near as there is room, the same on all ranks. Throws if there is none,

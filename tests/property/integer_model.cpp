@@ -70,11 +70,13 @@ Recipe::Recipe(std::uint64_t seed) {
     tensors.push_back({elems, random() % 4 == 0 ? GEMINI_F64 : GEMINI_F32, frozen | resident});
   }
   accumulate = static_cast<int>(random() % 3) + 1;
+  momentum = random() % 2 == 0 ? 1 : 0;
   constexpr const char* kChunks[] = {"16", "64", "300", "0"};
   options = {{"optimizer", "sgd"},
              {"lr", "1"},
+             {"momentum", momentum == 1 ? "1" : "0"},
              {"reduce_op", "sum"},
-             {"timeout_s", "60"},
+             {"timeout_s", "20"},
              {"chunk_elems", kChunks[random() % 4]},
              {"async_reduce", random() % 3 == 0 ? "off" : "on"},
              {"accumulate", std::to_string(accumulate)}};
@@ -85,8 +87,15 @@ bool ModelParam::may_ask() const {
   return trained() && backward && !ready;
 }
 
-IntegerModel::IntegerModel(const Recipe& recipe, const gemini_test::KeyValues& more, MPI_Comm comm)
-    : ctx_(comm, joined(recipe.options, more)) {
+IntegerModel::IntegerModel(const Recipe& recipe, const gemini_test::KeyValues& more, MPI_Comm comm,
+                           std::int64_t other_bytes)
+    : ctx_(comm, joined(recipe.options, more)),
+      other_(ctx_, recipe.tensors.size(),
+             recipe.tensors.size() % static_cast<std::size_t>(ranks_.size) ==
+                     static_cast<std::size_t>(ranks_.rank)
+                 ? other_bytes
+                 : 0),
+      momentum_(recipe.momentum) {
   for (std::size_t t = 0; t < recipe.tensors.size(); ++t) {
     const int p = static_cast<int>(t);
     ModelParam param;
@@ -96,10 +105,17 @@ IntegerModel::IntegerModel(const Recipe& recipe, const gemini_test::KeyValues& m
         [p](std::int64_t i) { return initial_value(p, i); }, param.tensor.flags);
     for (std::int64_t i = 0; i < param.tensor.elems; ++i) param.values.push_back(initial_value(p, i));
     param.gradient.resize(param.values.size());
+    param.velocity.resize(param.values.size());
     params_.push_back(std::move(param));
   }
-  ctx_.commit();
+}
+
+bool IntegerModel::commit() {
+  const gemini_status_t status = gemini_commit(ctx_);
+  if (status == GEMINI_ERR_OUT_OF_MEMORY) return false;
+  gemini_test::check(status, "gemini_commit");
   gathered_at_rest_ = ctx_.stat(GEMINI_STAT_GATHERED_BYTES);
+  return true;
 }
 
 gemini_test::Params IntegerModel::handles(const Which& which) const {
@@ -115,7 +131,10 @@ void IntegerModel::begin_micro_batch() {
 bool IntegerModel::pre(gemini_phase_t phase, const Which& which) {
   ctx_.phase(phase);
   const auto list = handles(which);
-  const gemini_status_t status = gemini_pre_op(ctx_, list.data(), static_cast<int32_t>(list.size()));
+  const auto call = [&] { return gemini_pre_op(ctx_, list.data(), static_cast<int32_t>(list.size())); };
+  other_.change();
+  gemini_status_t status = call();
+  if (status == GEMINI_ERR_OUT_OF_MEMORY && other_.give_back()) status = call();  // its own may be in the way
   if (status == GEMINI_ERR_OUT_OF_MEMORY) {
     ++refused_;
     return false;
@@ -147,6 +166,7 @@ void IntegerModel::check_leased(const ModelParam& param) const {
 
 void IntegerModel::post(const Which& which) {
   for (const int p : which) check_leased(params_[static_cast<std::size_t>(p)]);
+  other_.change();
   ctx_.post(handles(which));
   Which once = which;
   std::sort(once.begin(), once.end());
@@ -188,15 +208,27 @@ void IntegerModel::local_operation(gemini_phase_t phase, int p, unsigned mask) {
   param.ready = was_ready;  // ranks differ: nobody declares or asks before the next common operation
 }
 
+// Workspaces of one rank may be in the way of what all ranks would do.
+template <class Call>
+gemini_status_t IntegerModel::agreed(Call&& call) {
+  const gemini_status_t status = call();
+  if (status != GEMINI_ERR_OUT_OF_MEMORY && status != GEMINI_ERR_REMOTE) return status;
+  (void)other_.give_back();
+  return call();
+}
+
 void IntegerModel::step() {
-  const gemini_step_info_t info = ctx_.step();
+  gemini_step_info_t info = GEMINI_STEP_INFO_INIT;
+  gemini_test::check(agreed([&] { return gemini_step(ctx_, &info); }), "gemini_step");
   double squares = 0;
   int updated = 0;
   for (ModelParam& param : params_) {
     updated += param.asked ? 1 : 0;
     for (std::size_t i = 0; i < param.values.size(); ++i) {
       squares += param.gradient[i] * param.gradient[i];
-      param.values[i] -= param.gradient[i];
+      if (!param.asked) continue;
+      param.velocity[i] = momentum_ * param.velocity[i] + param.gradient[i];
+      param.values[i] -= param.velocity[i];
     }
   }
   require(info.step == ++steps_ && info.skipped == 0, "the step is not counted");
@@ -234,7 +266,8 @@ void IntegerModel::check_values() {
 void IntegerModel::check_gradient(int p) {
   const ModelParam& param = params_[static_cast<std::size_t>(p)];
   std::vector<double> gradient(param.values.size());
-  const gemini_status_t status = gemini_grad_get(param.handle, GEMINI_F64, gradient.data(), -1);
+  const gemini_status_t status =
+      agreed([&] { return gemini_grad_get(param.handle, GEMINI_F64, gradient.data(), -1); });
   if (status == GEMINI_ERR_STATE && !param.asked) return;  // none is held
   if (status == GEMINI_ERR_ARGUMENT && !param.trained()) return;
   gemini_test::check(status, "gemini_grad_get");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "other_memory.hpp"
 #include "support/test_context.hpp"
 
 namespace property {
@@ -28,6 +29,7 @@ struct Recipe {
   };
   std::vector<Tensor> tensors;
   int accumulate;
+  double momentum;  // 0 or 1
   gemini_test::KeyValues options;
 };
 
@@ -36,6 +38,7 @@ struct ModelParam {
   Recipe::Tensor tensor{};
   std::vector<double> values;
   std::vector<double> gradient;          // of all ranks, since the last step
+  std::vector<double> velocity{};        // of momentum
   bool asked = false;                    // by any rank, since the last step
   std::vector<gemini_phase_t> leases{};  // youngest last
   bool in_backward = false;              // leased in BACKWARD in this micro-batch
@@ -50,7 +53,11 @@ using Which = std::vector<int>;  // indices, possibly twice
 
 class IntegerModel {
  public:
-  IntegerModel(const Recipe& recipe, const gemini_test::KeyValues& more, MPI_Comm comm = MPI_COMM_WORLD);
+  // other_bytes: the largest piece of memory that one rank takes beside the model now and then.
+  IntegerModel(const Recipe& recipe, const gemini_test::KeyValues& more, MPI_Comm comm = MPI_COMM_WORLD,
+               std::int64_t other_bytes = 0);
+  // False where budgets refuse the model, which all ranks must be told alike.
+  [[nodiscard]] bool commit();
 
   // One operation's calls; pre returns false where the budget refuses, which all ranks must be told alike.
   bool pre(gemini_phase_t phase, const Which& which);
@@ -73,12 +80,16 @@ class IntegerModel {
   [[nodiscard]] const gemini_test::Context& context() const { return ctx_; }
 
  private:
+  template <class Call>
+  gemini_status_t agreed(Call&& call);
   void check_leased(const ModelParam& param) const;
   void begin_micro_batch();
   [[nodiscard]] gemini_test::Params handles(const Which& which) const;
 
   Ranks ranks_ = world();
   gemini_test::Context ctx_;
+  OtherMemory other_;
+  double momentum_;
   std::vector<ModelParam> params_;
   std::uint64_t asks_ = 0;
   std::int64_t steps_ = 0;

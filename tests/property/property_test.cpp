@@ -33,6 +33,7 @@ TEST(Property, RandomProgramsTrainTheModelOfIntegers) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Recipe recipe(seed);
     IntegerModel model(recipe, {});
+    ASSERT_TRUE(model.commit());
     run(seed * 7, model, recipe.accumulate);
     EXPECT_EQ(model.refused(), 0);
     expect_alike(model);
@@ -46,11 +47,15 @@ TEST(Property, RandomProgramsStayInSmallBudgets) {
     const Recipe recipe(seed);
     std::int64_t at_rest = 0;
     {
-      const IntegerModel model(recipe, {});
+      IntegerModel model(recipe, {});
+      ASSERT_TRUE(model.commit());
       at_rest = model.context().stat(GEMINI_STAT_DEVICE_BYTES);
     }
     const std::int64_t budget = at_rest + static_cast<std::int64_t>(mix(seed, 5) % 16) * 4096;
-    IntegerModel model(recipe, {{"device_memory", std::to_string(budget)}});
+    gemini_test::KeyValues small = {{"device_memory", std::to_string(budget)}};
+    if (seed % 2 == 0) small.emplace_back("host_memory", "0");  // else nothing is ever refused
+    IntegerModel model(recipe, small);
+    ASSERT_TRUE(model.commit());
     run(seed * 11, model, recipe.accumulate);
     EXPECT_LE(model.context().stat(GEMINI_STAT_DEVICE_PEAK_BYTES), budget);
     expect_alike(model);
@@ -69,6 +74,7 @@ TEST(Property, SeveralContextsLiveAtOnce) {
     const Recipe other(seed * 3 + 1);
     IntegerModel first(one, {});
     IntegerModel second(other, {}, reversed);
+    ASSERT_TRUE(first.commit() && second.commit());
     RandomProgram on_first(seed * 13, first, one.accumulate);
     RandomProgram on_second(seed * 17, second, other.accumulate);
     for (int i = 0; i < kIterations; ++i) {

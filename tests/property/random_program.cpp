@@ -1,6 +1,7 @@
 #include "random_program.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace property {
 
@@ -88,7 +89,10 @@ void RandomProgram::act_backward() {
 }
 
 void RandomProgram::micro_batch() {
-  (void)model_.pre(GEMINI_FORWARD, {});
+  if (!model_.pre(GEMINI_FORWARD, {})) {  // leases left little room to end the one before
+    post_all(false);
+    if (!model_.pre(GEMINI_FORWARD, {})) throw std::runtime_error("no room although nothing is leased");
+  }
   for (std::uint64_t i = draw(10); i > 0; --i) act_forward();
   (void)model_.pre(GEMINI_BACKWARD, {});
   for (std::uint64_t i = draw(40); i > 0; --i) act_backward();

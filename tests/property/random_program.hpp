@@ -10,6 +10,8 @@ class RandomProgram {
   RandomProgram(std::uint64_t seed, IntegerModel& model, int accumulate)
       : random_(seed), model_(model), accumulate_(accumulate) {}
 
+  // From here on what a program with this seed does.
+  void restart(std::uint64_t seed) { random_.seed(seed); }
   // Micro-batches, then a step or now and then a discard.
   void iteration();
   // Operations that leave no trace.
