@@ -48,6 +48,8 @@ class OperationOrder {
   // From elsewhere, before the first iteration.
   void adopt(Trace trace);
 
+  // This iteration is (so far) not the known one.
+  [[nodiscard]] bool records() const { return !following_; }
   [[nodiscard]] bool known() const { return trace_.size() > 0; }
   [[nodiscard]] const Trace& trace() const { return trace_; }
   [[nodiscard]] bool at_start() const { return position_ == 0; }
