@@ -254,9 +254,9 @@ GEMINI_API gemini_status_t gemini_create_f(MPI_Fint comm, gemini_options_t opts,
 /** Ends the context and its parameters; sets NULL, accepts NULL. Agreed; local after a negative status
  *  or after MPI_Finalize. Rank 0 writes the learnt order to option trace_out, if a step learnt one.
  *  @par Blocking until peers arrive. @retval GEMINI_ERR_STATE MPI was finalised before: local memory was
- *  freed @retval GEMINI_ERR_IO trace_out cannot be written @retval GEMINI_ERR_UNSUPPORTED the order has
- *  leases that one operation takes on a chunk and several end: it is not written. With these two the
- *  context is gone all the same. @since 0.1 */
+ *  freed @retval GEMINI_ERR_IO trace_out cannot be written @retval GEMINI_ERR_UNSUPPORTED it is not
+ *  written: in that order an INFERENCE operation held a chunk longer than training did. With these two
+ *  the context is gone all the same. @since 0.1 */
 GEMINI_API gemini_status_t gemini_destroy(gemini_context_t *ctx);
 /** Leaves alone: peers get GEMINI_ERR_REMOTE_FATAL with the words `why` in their present or next wait;
  *  this context can only be destroyed. Local. @since 0.1 */

@@ -24,7 +24,6 @@ void Gradients::end_buffer(Chunk& chunk, bool last) {
   }
   watch_(chunk.index, false);
   close(chunk);
-  watch_(chunk.index, false);
 }
 
 void Gradients::keep(Chunk& chunk, bool mine) {

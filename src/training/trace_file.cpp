@@ -61,9 +61,9 @@ Trace read_trace(Ranks& ranks, const std::string& path, const TraceOrigin& here)
 
 void write_trace(const std::string& path, const Trace& trace, const TraceOrigin& origin) {
   if (!Trace::well_formed(trace.events(), origin.chunks))
-    fail(
-        GEMINI_ERR_UNSUPPORTED,
-        "trace_out: leases that one operation takes on a chunk end in several; such an order is not written");
+    fail(GEMINI_ERR_UNSUPPORTED,
+         "trace_out: an INFERENCE operation held a chunk longer than training did; such an order is not "
+         "written");
   NewFile file(path);
   file.append(text_of(trace, origin));
   file.keep();

@@ -170,17 +170,41 @@ TEST_F(LearntTrace, ThatCannotBeWrittenIsToldByDestroy) {
   EXPECT_EQ(run.ctx.get(), nullptr);
 }
 
-TEST_F(LearntTrace, OfLeasesThatBeginTogetherAndEndApartIsNotWritten) {
-  Context ctx{{"trace_out", kPath}, {"placement", "auto"}};
-  const Params w = {ctx.add_constant("a", GEMINI_F32, {8}, 1.0), ctx.add_constant("b", GEMINI_F32, {8}, 1.0)};
-  ctx.commit();
-  ctx.phase(GEMINI_FORWARD);
-  ctx.pre(w);
-  ctx.post({w[0]});
-  ctx.post({w[1]});
-  ctx.op(GEMINI_BACKWARD, w);
-  ctx.step();
-  EXPECT_EQ(ctx.destroy(), rank_of() == 0 ? GEMINI_ERR_UNSUPPORTED : GEMINI_ERR_REMOTE);
+// Two parameters that share a chunk.
+struct Pair {
+  explicit Pair(const std::string& trace_option) : ctx{{trace_option, kPath}, {"placement", "auto"}} {
+    for (const char* name : {"a", "b"}) w.push_back(ctx.add_constant(name, GEMINI_F32, {8}, 1.0));
+    ctx.commit();
+  }
+  Context ctx;
+  Params w;
+};
+
+TEST_F(LearntTrace, MayHaveLeasesThatBeginTogetherAndEndApart) {
+  for (const char* option : {"trace_out", "trace_in"}) {
+    Pair run(option);
+    run.ctx.phase(GEMINI_FORWARD);
+    run.ctx.pre(run.w);
+    run.ctx.post({run.w[0]});
+    run.ctx.post({run.w[1]});
+    run.ctx.op(GEMINI_BACKWARD, run.w);
+    run.ctx.step();
+    EXPECT_EQ(run.ctx.stat(GEMINI_STAT_ORDER_CHANGES), 0);
+    ALL_RANKS_OK(run.ctx.destroy());
+  }
+}
+
+TEST_F(LearntTrace, IsNotWrittenWhereInferenceOutlastsALease) {
+  Pair run("trace_out");
+  run.ctx.op(GEMINI_FORWARD, run.w);
+  run.ctx.phase(GEMINI_BACKWARD);
+  run.ctx.pre({run.w[1]});
+  run.ctx.phase(GEMINI_INFERENCE);
+  run.ctx.pre({run.w[0]});
+  run.ctx.post({run.w[1]});
+  run.ctx.post({run.w[0]});
+  run.ctx.step();
+  EXPECT_EQ(run.ctx.destroy(), rank_of() == 0 ? GEMINI_ERR_UNSUPPORTED : GEMINI_ERR_REMOTE);
   at_root([] { EXPECT_FALSE(std::ifstream(kPath).good()); });
 }
 

@@ -184,7 +184,7 @@ TEST_F(Order, HoldsABufferThatOpensAndClosesInOneEventUntilTheNext) {
   begin({0}, GEMINI_BACKWARD);
   order.opened(0);
   order.closed(0);
-  end({0}, GEMINI_BACKWARD);
+  end({}, GEMINI_BACKWARD);
   end({0}, GEMINI_BACKWARD);
   learn();
   EXPECT_EQ(event(0).opens, Chunks{0});
