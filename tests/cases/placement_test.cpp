@@ -1,5 +1,6 @@
 // Placement as users meet it: numbers, gathers and memory whatever is kept, fetched ahead or moved.
 #include <functional>
+#include <thread>
 
 #include "observe.hpp"
 
@@ -281,4 +282,26 @@ TEST(SlowLink, NeverLetsTheOptimizerSeeAGradientOnItsWay) {
   ctx.step();
   for (int i = 0; i < 32; ++i)
     EXPECT_TRUE(all_are(see(ctx, all[static_cast<std::size_t>(i)]).state1, 0.2 * i, 1e-5)) << "chunk " << i;
+}
+
+// A thread of the caller writes the gradient while the library works on others; it ends before post_op.
+TEST(WriterThread, HasItsGradientReducedWhole) {
+  for (const char* async : {"on", "off"}) {
+    Context ctx(MPI_COMM_WORLD, adam_with({{"async_reduce", async}, {"chunk_elems", "3072"}}));
+    gemini_param_t a = ctx.add_constant("a", GEMINI_F32, {3072}, 1.0);
+    gemini_param_t b = ctx.add_constant("b", GEMINI_F32, {3072}, 1.0);
+    ctx.commit();
+    for (int repeat = 0; repeat < 100; ++repeat) {
+      forward(ctx, {a, b});
+      ctx.phase(GEMINI_BACKWARD);
+      ctx.pre({a});
+      float* grad = gemini_test::grad<float>(a);
+      std::thread writer([grad] { std::fill(grad, grad + 3072, 3.0F); });
+      ctx.op(GEMINI_BACKWARD, {b}, [&] { write_grad(b, kOne); });
+      writer.join();
+      ctx.post({a});
+      ASSERT_TRUE(all_are(gradient(a), 3.0)) << "repeat " << repeat;
+      ALL_RANKS_OK(gemini_discard(ctx));
+    }
+  }
 }
