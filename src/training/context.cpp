@@ -17,17 +17,22 @@ std::int64_t share_of_machine(const Topology& topology) {
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / topology.node_ranks();
 }
 
-// auto: the share that host_memory leaves; if that is auto too, all but what is told to lie on the host.
+// What placement = static keeps out of compute memory must have a place.
+bool offloads(const Options& options) {
+  return options.text("placement") == "static" &&
+         (options.real("offload_param_frac") > 0 || options.real("offload_optim_frac") > 0);
+}
+
+// auto: all of the share; half of it if data is told to lie in host memory; with files to spill to, host
+// memory gets some of it for staging.
 std::int64_t compute_budget(const Options& options, const Topology& topology) {
   const std::int64_t asked = options.bytes("device_memory");
   if (asked >= 0) return asked;
   const std::int64_t share = share_of_machine(topology);
   const std::int64_t host = options.bytes("host_memory");
   if (host >= 0) return std::max<std::int64_t>(share - host, 0);
-  const bool offloads = options.text("placement") == "static" &&
-                        options.real("offload_param_frac") + options.real("offload_optim_frac") > 0;
-  if (offloads) return share / 2;
-  return options.text("spill_dir").empty() ? share : share - share / 16;  // staging is host memory
+  if (offloads(options)) return share / 2;
+  return options.text("spill_dir").empty() ? share : share - share / 16;
 }
 
 // auto: what compute memory leaves of the share.
@@ -217,7 +222,7 @@ void Context::set_update(gemini_shard_fn fn, void* user) {
 
 void* Context::allocate_workspace(std::int64_t bytes) {
   return non_model_.allocate(bytes, compute_, [&] {
-    if (trainer_) trainer_->check_workspace(bytes);
+    if (trainer_) trainer_->make_room_for_workspace(bytes);
   });
 }
 

@@ -235,18 +235,26 @@ std::vector<RestingItem> Residency::movable() const {
   return items;
 }
 
-// A sum stays where it is while a buffer is on its way into it.
+// A sum stays where it is while a buffer is on its way into it, and so does what the operation is about to
+// use.
+bool Residency::is_busy(const Chunk& chunk, Item item, const Need& need) const {
+  if (chunk.spec.resident) return true;
+  if (item == Item::grad_sum)
+    return chunk.gradient != nullptr || chunk.moved_gradient || needed(need, chunk.index);
+  if (item != Item::param) return false;
+  const bool is_the_copy = store_.slot_bytes(chunk) < chunk.gathered_bytes();
+  return chunk.status->present() || (is_the_copy && needed(need, chunk.index));
+}
+
 std::vector<RestingItem> Residency::resting(const Need& need) const {
   std::vector<RestingItem> items;
   for (const Chunk& chunk : store_.chunks())
     for (int i = 0; i < kItems; ++i) {
       const auto item = static_cast<Item>(i);
       const Stored& stored = chunk.item(item);
-      if (!stored) continue;
-      const bool in_use = (item == Item::param && chunk.status->present()) ||
-                          (item == Item::grad_sum && (chunk.gradient != nullptr || chunk.moved_gradient));
-      const bool busy = chunk.spec.resident || in_use || needed(need, chunk.index);
-      items.push_back({chunk.index, item, Tier::rounded(stored.bytes()), stored.place(), busy});
+      if (stored)
+        items.push_back(
+            {chunk.index, item, Tier::rounded(stored.bytes()), stored.place(), is_busy(chunk, item, need)});
     }
   return items;
 }

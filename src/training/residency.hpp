@@ -45,6 +45,8 @@ class Residency {
   void end(const std::vector<int>& chunks, const Moment& moment);
   // The same in INFERENCE: what training did not gather goes.
   void end_inference(const std::vector<int>& chunks);
+  // Waits for reductions in flight until there is room on this rank, or none is in flight.
+  void wait_for_room(std::int64_t bytes);
   // For bytes outside an operation.
   void make_room(std::int64_t bytes);
   // Nothing is leased. Copies go, and nobody reads shards any more.
@@ -69,10 +71,10 @@ class Residency {
   [[nodiscard]] std::int64_t in_use() const {
     return store_.compute().in_use() - gradients_.in_flight_bytes();
   }
+  [[nodiscard]] bool is_busy(const Chunk& chunk, Item item, const Need& need) const;
   [[nodiscard]] bool may_move_down(const Chunk& chunk, const Need& need) const;
   void release_planned();
   void free_up(const Need& need);
-  void wait_for_room(std::int64_t bytes);
   void move_gradients_down(const Need& need, std::int64_t bytes);
   void relieve(const Need& need, std::int64_t bytes);
 

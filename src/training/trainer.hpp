@@ -66,8 +66,9 @@ class Trainer {
   void check_apply(const Parameter& parameter, const ParamOption& option) const;
   void check_change(const Options& options) const;
   // Throws if a workspace would take more than what the ranks agreed to leave free now.
-  void check_workspace(std::int64_t bytes) const {
+  void make_room_for_workspace(std::int64_t bytes) {
     residency_.require_share(operations_.order().now(), bytes);
+    residency_.wait_for_room(bytes);
   }
 
   void pre_op(Parameter* const* params, std::int64_t count) {

@@ -1,0 +1,307 @@
+// Placement as users meet it: numbers, gathers and memory whatever is kept, fetched ahead or moved.
+#include <functional>
+#include <thread>
+
+#include "observe.hpp"
+
+using namespace gemini_test;
+
+namespace {
+
+constexpr int64_t kElems = 12288;  // of a chunk; F32: 48 KiB, whole pages on 1 to 4 ranks
+constexpr int64_t kChunk = kElems * 4;
+const ElementFn kOne = [](int64_t) { return 1.0; };
+
+KeyValues with(const KeyValues& more) {
+  KeyValues all = {
+      {"optimizer", "sgd"}, {"lr", "1"}, {"timeout_s", "20"}, {"chunk_elems", std::to_string(kElems)}};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+Params add_chunks(Context& ctx, int count, gemini_dtype_t dtype = GEMINI_F32) {
+  Params all;
+  for (int i = 0; i < count; ++i)
+    all.push_back(ctx.add_constant("w" + std::to_string(i), dtype, {kElems}, 1.0));
+  ctx.commit();
+  return all;
+}
+
+void forward(Context& ctx, const Params& all, gemini_phase_t phase = GEMINI_FORWARD) {
+  for (gemini_param_t p : all) ctx.op(phase, {p});
+}
+// In reverse; param i has gradient fn(i).
+void backward(Context& ctx, const Params& all, const ElementFn& fn) {
+  for (auto i = static_cast<int64_t>(all.size()) - 1; i >= 0; --i) {
+    gemini_param_t p = all[static_cast<std::size_t>(i)];
+    ctx.op(GEMINI_BACKWARD, {p}, [&] { write_grad(p, [&](int64_t) { return fn(i); }); });
+  }
+}
+
+// What ranks must have in common for collectives to match.
+void expect_alike(const Context& ctx) {
+  for (const gemini_stat_t which : {GEMINI_STAT_GATHERS, GEMINI_STAT_REDUCES, GEMINI_STAT_PREFETCH_HITS,
+                                    GEMINI_STAT_PREFETCH_MISSES, GEMINI_STAT_MOVED_BYTES})
+    EXPECT_SAME(MPI_COMM_WORLD, ctx.stat(which)) << "statistic " << which;
+}
+
+class Placement : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(All, Placement, testing::Values("static", "auto", "planned"));
+
+}  // namespace
+
+// A pass before the first iteration and between two: neither numbers nor the learnt order know of it.
+TEST_P(Placement, LearnsNothingFromInference) {
+  const auto run = [](bool inference) {
+    Context ctx(MPI_COMM_WORLD, with({{"placement", GetParam()}, {"prefetch", "2"}}));
+    const Params all = add_chunks(ctx, 3);
+    for (int step = 0; step < 4; ++step) {
+      if (inference) forward(ctx, all, GEMINI_INFERENCE);
+      EXPECT_EQ(0, ctx.stat(GEMINI_STAT_GATHERED_BYTES));
+      forward(ctx, all);
+      backward(ctx, all, [](int64_t i) { return 0.1 * static_cast<double>(i + rank_of() + 1); });
+      ctx.step();
+    }
+    EXPECT_EQ(0, ctx.stat(GEMINI_STAT_ORDER_CHANGES));
+    EXPECT_TRUE(all_ranks_status(GEMINI_ERR_STATE, gemini_step(ctx, nullptr)))
+        << "no training since the last";
+    std::vector<std::vector<double>> numbers;
+    for (gemini_param_t p : all) numbers.push_back(values(p));
+    return numbers;
+  };
+  EXPECT_ALL(MPI_COMM_WORLD, run(false) == run(true));
+}
+
+// Gathers ahead and reductions behind, hundreds of times: one order on all ranks, whatever the timing.
+TEST(Queue, NeverLocksUpWithGathersAheadAndReductionsBehind) {
+  constexpr int kIterations = 300;
+  Context ctx(MPI_COMM_WORLD, {{"optimizer", "sgd"},
+                               {"lr", "1"},
+                               {"timeout_s", "20"},
+                               {"chunk_elems", "3072"},
+                               {"prefetch", "4"},
+                               {"device_memory", "192KiB"}});
+  Params all;
+  for (int i = 0; i < 16; ++i)
+    all.push_back(ctx.add_constant("w" + std::to_string(i), GEMINI_F32, {3072}, 1.0));
+  ctx.commit();
+  for (int step = 0; step < kIterations; ++step) {
+    forward(ctx, all);
+    backward(ctx, all, [](int64_t i) { return static_cast<double>(i); });
+    ctx.step();
+  }
+  expect_alike(ctx);
+  if (ranks_of() > 1) {
+    EXPECT_GT(ctx.stat(GEMINI_STAT_PREFETCH_HITS), 0);
+  }
+  for (int i = 0; i < 16; ++i)
+    EXPECT_ALL(MPI_COMM_WORLD, all_are(values(all[static_cast<std::size_t>(i)]), 1.0 - kIterations * i));
+}
+
+// Each rank says what it has; the least decides for all.
+TEST_P(Placement, IsDecidedAlikeWhereBudgetsDiffer) {
+  const auto run = [](const KeyValues& more) {
+    Context ctx(MPI_COMM_WORLD, with(more));
+    const Params all = add_chunks(ctx, 6);
+    for (int step = 0; step < 3; ++step) {
+      forward(ctx, all);
+      backward(ctx, all, [](int64_t i) { return 0.1 * static_cast<double>(i + rank_of() + 1); });
+      ctx.step();
+    }
+    expect_alike(ctx);
+    EXPECT_LE(ctx.stat(GEMINI_STAT_DEVICE_PEAK_BYTES), std::stoll(ctx.option("device_memory")));
+    std::vector<std::vector<double>> numbers;
+    for (gemini_param_t p : all) numbers.push_back(values(p));
+    return numbers;
+  };
+  const int64_t mine = rank_of() == 0 ? 2 * kChunk : 8 * kChunk;
+  const auto tight = run({{"placement", GetParam()},
+                          {"offload_param_frac", "1"},
+                          {"offload_optim_frac", "1"},
+                          {"device_memory", std::to_string(mine)}});
+  EXPECT_ALL(MPI_COMM_WORLD, tight == run({{"placement", "static"}}));
+}
+
+// Backward repeats each forward before it.
+TEST_P(Placement, GathersAtMostTwiceWhereBackwardRecomputes) {
+  Context ctx(MPI_COMM_WORLD, with({{"placement", GetParam()}, {"prefetch", "1"}}));
+  const Params all = add_chunks(ctx, 3);
+  for (int step = 0; step < 4; ++step) {
+    forward(ctx, all);
+    GEMINI_CHECK(gemini_stat_reset(ctx));
+    for (auto p = all.rbegin(); p != all.rend(); ++p) {
+      ctx.op(GEMINI_RECOMPUTE, {*p});
+      ctx.op(GEMINI_BACKWARD, {*p}, [&] { write_grad(*p, kOne); });
+    }
+    EXPECT_LE(ctx.stat(GEMINI_STAT_GATHERS), 6);
+    EXPECT_EQ(3, ctx.stat(GEMINI_STAT_REDUCES));
+    ctx.step();
+    EXPECT_EQ(0, ctx.stat(GEMINI_STAT_GATHERED_BYTES));
+  }
+}
+
+// Unscaling and clipping are the same wherever the optimizer's state lies, and where that is can be seen.
+TEST(OptimizerState, GivesTheSameBitsInEveryTier) {
+  struct Result {
+    std::vector<double> master, state1, state2;
+    double norm;
+    int64_t on_host;
+  };
+  const auto run = [](const char* share) {
+    Context ctx(MPI_COMM_WORLD, adam_with({{"placement", "static"},
+                                           {"offload_optim_frac", share},
+                                           {"chunk_elems", std::to_string(kElems)},
+                                           {"device_memory", "64MiB"},
+                                           {"initial_scale", "1024"},
+                                           {"max_grad_norm", "1"}}));
+    const Params all = add_chunks(ctx, 4, GEMINI_F16);
+    Result result{};
+    for (int step = 0; step < 3; ++step) {
+      forward(ctx, all);
+      backward(ctx, all, [](int64_t i) { return 1024.0 * static_cast<double>(i + 1); });
+      result.norm = ctx.step().grad_norm;
+    }
+    result.on_host = ctx.stat(GEMINI_STAT_HOST_BYTES);
+    for (gemini_param_t p : all) {
+      const Seen seen = see(ctx, p);
+      result.master.insert(result.master.end(), seen.master.begin(), seen.master.end());
+      result.state1.insert(result.state1.end(), seen.state1.begin(), seen.state1.end());
+      result.state2.insert(result.state2.end(), seen.state2.begin(), seen.state2.end());
+    }
+    return result;
+  };
+  const Result none = run("0");
+  EXPECT_EQ(0, none.on_host);
+  EXPECT_DOUBLE_EQ(std::sqrt(30.0 * kElems), none.norm);
+  int64_t before = 0;
+  for (const char* share : {"0.5", "1"}) {
+    const Result some = run(share);
+    EXPECT_GT(some.on_host, before);
+    before = some.on_host;
+    EXPECT_TRUE(some.master == none.master && some.state1 == none.state1 && some.state2 == none.state2);
+    EXPECT_EQ(some.norm, none.norm);
+  }
+}
+
+// The caller takes half of a small budget during two operations: the first iteration too stays in it.
+TEST_P(Placement, LeavesRoomForTheCallersOwnMemory) {
+  const auto run = [](const KeyValues& more, int64_t own_bytes) {
+    Context ctx(MPI_COMM_WORLD, with(more));
+    const Params all = add_chunks(ctx, 8);
+    for (int step = 0; step < 4; ++step) {
+      for (std::size_t i = 0; i < all.size(); ++i)
+        ctx.op(GEMINI_FORWARD, {all[i]}, [&] {
+          if (own_bytes == 0 || (i != 3 && i != 5)) return;
+          void* own = nullptr;
+          GEMINI_CHECK(gemini_workspace_alloc(ctx, own_bytes, &own));
+          GEMINI_CHECK(gemini_workspace_free(ctx, own));
+        });
+      backward(ctx, all, [](int64_t i) { return 0.1 * static_cast<double>(i + rank_of() + 1); });
+      ctx.step();
+    }
+    EXPECT_LE(ctx.stat(GEMINI_STAT_DEVICE_PEAK_BYTES), std::stoll(ctx.option("device_memory")));
+    std::vector<std::vector<double>> numbers;
+    for (gemini_param_t p : all) numbers.push_back(values(p));
+    return numbers;
+  };
+  const auto tight = run({{"placement", GetParam()},
+                          {"offload_param_frac", "1"},
+                          {"offload_optim_frac", "1"},
+                          {"device_memory", std::to_string(4 * kChunk)}},
+                         2 * kChunk);
+  EXPECT_ALL(MPI_COMM_WORLD, tight == run({{"placement", "static"}}, 0));
+}
+
+// A workspace of the size that reductions in flight hold waits for them.
+TEST(Workspace, WaitsForReductionsInFlight) {
+  Context ctx(MPI_COMM_WORLD,
+              with({{"device_memory", std::to_string(2 * kChunk)}, {"warmup_model_fraction", "0"}}));
+  const Params all = add_chunks(ctx, 2);
+  forward(ctx, all);
+  ctx.op(GEMINI_BACKWARD, {all[1]}, [&] { write_grad(all[1], kOne); });
+  void* own = nullptr;
+  ALL_RANKS_OK(gemini_workspace_alloc(ctx, 2 * kChunk, &own));
+  ALL_RANKS_OK(gemini_workspace_free(ctx, own));
+  ctx.op(GEMINI_BACKWARD, {all[0]}, [&] { write_grad(all[0], kOne); });
+  ctx.step();
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(all[1]), 0.0));
+}
+
+// However far ahead it may fetch, never more than the budget holds.
+TEST_P(Placement, FetchesAheadOnlyWhatTheBudgetHolds) {
+  constexpr int64_t kSmall = 3072;
+  constexpr int64_t kBudget = 3 * kSmall * 4;
+  Context ctx(MPI_COMM_WORLD, {{"optimizer", "none"},
+                               {"timeout_s", "20"},
+                               {"chunk_elems", std::to_string(kSmall)},
+                               {"placement", GetParam()},
+                               {"prefetch", "16"},
+                               {"warmup_model_fraction", "0"},
+                               {"device_memory_fraction", "1"},
+                               {"offload_param_frac", "1"},
+                               {"offload_optim_frac", "1"},
+                               {"device_memory", std::to_string(kBudget)}});
+  Params all;
+  for (int i = 0; i < 64; ++i)
+    all.push_back(ctx.add_constant("w" + std::to_string(i), GEMINI_F32, {kSmall}, 1.0));
+  ctx.commit();
+  for (int step = 0; step < 3; ++step) {
+    for (gemini_param_t p : all)
+      ctx.op(GEMINI_FORWARD, {p}, [&] { EXPECT_LE(ctx.stat(GEMINI_STAT_IN_FLIGHT), 16); });
+    backward(ctx, all, kOne);
+    ctx.step();
+  }
+  EXPECT_LE(ctx.stat(GEMINI_STAT_GATHERED_PEAK_BYTES), kBudget);
+  EXPECT_LE(ctx.stat(GEMINI_STAT_DEVICE_PEAK_BYTES), kBudget);
+  EXPECT_GT(ctx.stat(GEMINI_STAT_PREFETCH_HITS), 0);
+  expect_alike(ctx);
+  const gemini_param_t four[] = {all[0], all[1], all[2], all[3]};
+  ALL_RANKS_STATUS(GEMINI_ERR_OUT_OF_MEMORY, gemini_pre_op(ctx, four, 4));
+  if (ranks_of() > 1) {  // alone a rank reads some of its shards in place
+    EXPECT_SAID("need 48 KiB (49152 bytes)");
+  }
+  ctx.op(GEMINI_INFERENCE, {all[0], all[1], all[2]});
+}
+
+// The optimizer on the host uses gradients that have arrived, however slow the way.
+TEST(SlowLink, NeverLetsTheOptimizerSeeAGradientOnItsWay) {
+  Context ctx(MPI_COMM_WORLD, adam_with({{"collectives", "delayed:1000,10"},
+                                         {"placement", "static"},
+                                         {"offload_param_frac", "1"},
+                                         {"offload_optim_frac", "1"},
+                                         {"accumulate", "2"},
+                                         {"chunk_elems", "3072"}}));
+  Params all;
+  for (int i = 0; i < 32; ++i)
+    all.push_back(ctx.add_constant("w" + std::to_string(i), GEMINI_F32, {3072}, 1.0));
+  ctx.commit();
+  for (int batch = 0; batch < 2; ++batch) {
+    forward(ctx, all);
+    backward(ctx, all, [](int64_t i) { return static_cast<double>(i); });
+  }
+  ctx.step();
+  for (int i = 0; i < 32; ++i)
+    EXPECT_TRUE(all_are(see(ctx, all[static_cast<std::size_t>(i)]).state1, 0.2 * i, 1e-5)) << "chunk " << i;
+}
+
+// A thread of the caller writes the gradient while the library works on others; it ends before post_op.
+TEST(WriterThread, HasItsGradientReducedWhole) {
+  for (const char* async : {"on", "off"}) {
+    Context ctx(MPI_COMM_WORLD, adam_with({{"async_reduce", async}, {"chunk_elems", "3072"}}));
+    gemini_param_t a = ctx.add_constant("a", GEMINI_F32, {3072}, 1.0);
+    gemini_param_t b = ctx.add_constant("b", GEMINI_F32, {3072}, 1.0);
+    ctx.commit();
+    for (int repeat = 0; repeat < 100; ++repeat) {
+      forward(ctx, {a, b});
+      ctx.phase(GEMINI_BACKWARD);
+      ctx.pre({a});
+      float* grad = gemini_test::grad<float>(a);
+      std::thread writer([grad] { std::fill(grad, grad + 3072, 3.0F); });
+      ctx.op(GEMINI_BACKWARD, {b}, [&] { write_grad(b, kOne); });
+      writer.join();
+      ctx.post({a});
+      ASSERT_TRUE(all_are(gradient(a), 3.0)) << "repeat " << repeat;
+      ALL_RANKS_OK(gemini_discard(ctx));
+    }
+  }
+}
