@@ -17,8 +17,8 @@ class Forecast {
   // What copies that nobody needs may fill up to at this moment. Where the order is not known, the caller is
   // taken to hold as much as ever in the trace.
   [[nodiscard]] std::int64_t most(const Moment& moment, const Budget& budget) const {
-    if (moment.trace != nullptr) return soft(moment.position);
-    return events_.empty() ? budget.hard() : least_soft_;
+    if (events_.empty()) return budget.hard();
+    return moment.trace != nullptr ? soft(moment.position) : least_soft_;
   }
   // Open gradient buffers, and copies under lease, once the event has happened.
   [[nodiscard]] std::int64_t gradients(int event) const { return at(event).gradients; }

@@ -22,15 +22,20 @@ TEST(Bound, IsWhatTryingEverythingFinds) {
     std::vector<TraceEvent> events;
     std::vector<std::int64_t> capacities;
     std::vector<std::vector<int>> open;  // operations that have begun
+    std::vector<int> leases(static_cast<std::size_t>(chunks));
     for (int i = 0; i < 14 || !open.empty(); ++i) {
       if (i < 14 && (open.empty() || random() % 2 == 0)) {
         std::vector<int> needed;
         for (int c = 0; c < chunks; ++c)
           if (random() % 3 == 0) needed.push_back(c);
+        for (const int c : needed) ++leases[static_cast<std::size_t>(c)];
         events.push_back(traces::begin(needed));
         open.push_back(needed);
       } else {
-        events.push_back(traces::end(open.back()));
+        std::vector<int> idle;
+        for (const int c : open.back())
+          if (--leases[static_cast<std::size_t>(c)] == 0) idle.push_back(c);
+        events.push_back(traces::end(idle));
         open.pop_back();
       }
       capacities.push_back(static_cast<std::int64_t>(random() % 4));
