@@ -43,7 +43,7 @@ TEST(Trace, IsWellFormedIfItCanBeAnIteration) {
     return Trace::well_formed(events, 2);
   };
   EXPECT_TRUE(well_formed({}));
-  EXPECT_TRUE(well_formed({begin({0}, {0}), begin({0, 1}), end({0}, {0}), end({1}), end({0})}));
+  EXPECT_TRUE(well_formed({begin({0}, {0}), begin({0, 1}), end({}, {0}), end({1}), end({0})}));
   EXPECT_TRUE(well_formed({begin({0}, {0}), end({0})})) << "the step closes the gradient";
   EXPECT_TRUE(well_formed({begin({0}, {0}), end({0}, {0}), begin({0}, {0}), end({0}, {0})})) << "reopened";
   EXPECT_FALSE(well_formed({end({})}));
@@ -52,7 +52,7 @@ TEST(Trace, IsWellFormedIfItCanBeAnIteration) {
   EXPECT_FALSE(well_formed({begin({2}), end({2})})) << "no such chunk";
   EXPECT_FALSE(well_formed({begin({-1}), end({-1})}));
   EXPECT_FALSE(well_formed({begin({0, 0}), end({0, 0})}));
-  EXPECT_FALSE(well_formed({begin({0}, {0}), begin({0}, {0}), end({0}), end({0})})) << "opened twice";
+  EXPECT_FALSE(well_formed({begin({0}, {0}), begin({0}, {0}), end({}), end({0})})) << "opened twice";
   EXPECT_FALSE(well_formed({begin({0}), end({0}, {0})})) << "closed and never opened";
 }
 
