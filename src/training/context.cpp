@@ -82,7 +82,9 @@ void Context::open_files() {
   const std::string& directory = options_.text("spill_dir");
   try {
     ranks_.agreement().act_and_agree(Call::create, [&] {
-      if (!directory.empty()) files_ = std::make_unique<SpillFile>(directory);
+      // A ring of Linux 6.18 was seen to sleep for seconds with a transfer under way, until a signal came;
+      // the thread never did.
+      if (!directory.empty()) files_ = std::make_unique<SpillFile>(directory, AsyncIo::Engine::thread);
     });
   } catch (const Error& error) {
     if (error.status() > 0) ranks_.free_communicators();
