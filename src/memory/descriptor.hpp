@@ -1,11 +1,17 @@
-// A file descriptor that closes itself.
+// A file descriptor that closes itself, and the words for what the system says against one.
 #pragma once
 
 #include <unistd.h>
 
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace gemini {
+
+inline std::string words_of_errno(int error) {
+  return std::generic_category().message(error);
+}
 
 class Descriptor {
  public:

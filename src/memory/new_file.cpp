@@ -6,17 +6,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
 
 namespace gemini {
 namespace {
-
-std::string words_of(int error) {
-  return std::generic_category().message(error);
-}
 
 // A rename lasts once its directory is on disk. Where a directory cannot be synced nothing can be done.
 void sync_directory_of(const std::string& path) {
@@ -53,18 +48,18 @@ void NewFile::keep() {
 }
 
 void NewFile::refuse(int error) const {
-  fail(GEMINI_ERR_IO, "{} cannot be written: {}", path_, words_of(error));
+  fail(GEMINI_ERR_IO, "{} cannot be written: {}", path_, words_of_errno(error));
 }
 
 std::string read_file(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file && errno == ENOENT) fail(GEMINI_ERR_NOT_FOUND, "there is no file {}", path);
-  if (!file) fail(GEMINI_ERR_IO, "{} cannot be read: {}", path, words_of(errno));
+  if (!file) fail(GEMINI_ERR_IO, "{} cannot be read: {}", path, words_of_errno(errno));
   std::string text;
   std::array<char, 1 << 16> piece{};
   for (;;) {
     const ssize_t got = read(file.get(), piece.data(), piece.size());
-    if (got < 0 && errno != EINTR) fail(GEMINI_ERR_IO, "{} cannot be read: {}", path, words_of(errno));
+    if (got < 0 && errno != EINTR) fail(GEMINI_ERR_IO, "{} cannot be read: {}", path, words_of_errno(errno));
     if (got == 0) return text;
     if (got > 0) text.append(piece.data(), static_cast<std::size_t>(got));
   }

@@ -23,10 +23,6 @@ namespace {
 constexpr std::string_view kEnding = ".spill";
 constexpr std::int64_t kPage = 4096;
 
-std::string words_of(int error) {
-  return std::generic_category().message(error);
-}
-
 // Names are gemini-<host>-<process>-<number>.spill. Hosts share directories, but may not see each other's
 // locks: each cleans up its own.
 std::string name_start() {
@@ -113,7 +109,7 @@ void OwnFile::create() {
     path_ = fmt::format("{}/{}-{}-{}{}", directory_, name_start(), getpid(), number++, kEnding);
     file_ = Descriptor(open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file_ && errno == EEXIST) continue;
-    if (!file_) fail(GEMINI_ERR_IO, "cannot create {}: {}", path_, words_of(errno));
+    if (!file_) fail(GEMINI_ERR_IO, "cannot create {}: {}", path_, words_of_errno(errno));
     // Before it was locked another process may have taken it for a left-over file. Where there are no locks
     // nobody can.
     const bool taken = !lock(file_) && errno == EWOULDBLOCK;
@@ -143,7 +139,7 @@ void OwnFile::refuse(std::int64_t bytes, int error) const {
   const auto free = static_cast<std::int64_t>(space.f_bavail) * static_cast<std::int64_t>(space.f_frsize);
   fail(GEMINI_ERR_IO, "a file of {} does not fit into {}: it needs {} more, {} are free there ({})",
        text::format_bytes(bytes), directory_, text::format_bytes(bytes - bytes_),
-       known ? text::format_bytes(free) : "an unknown number of bytes", words_of(error));
+       known ? text::format_bytes(free) : "an unknown number of bytes", words_of_errno(error));
 }
 
 }  // namespace gemini

@@ -1,7 +1,6 @@
 #include "memory/spill_file.hpp"
 
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
@@ -100,7 +99,7 @@ bool SpillFile::done(Transfer transfer) {
 void SpillFile::wait(Transfer transfer) {
   const std::lock_guard lock(mutex_);
   const int error = io_.wait(transfer);
-  if (error != 0) fail(GEMINI_ERR_IO_FATAL, "{}: {}", path(), std::generic_category().message(error));
+  if (error != 0) fail(GEMINI_ERR_IO_FATAL, "{}: {}", path(), words_of_errno(error));
 }
 
 }  // namespace gemini

@@ -82,8 +82,8 @@ void Context::open_files() {
   const std::string& directory = options_.text("spill_dir");
   try {
     ranks_.agreement().act_and_agree(Call::create, [&] {
-      // A ring of Linux 6.18 was seen to sleep for seconds with a transfer under way, until a signal came;
-      // the thread never did.
+      // Not a ring: transfers were seen to stall for seconds on a busy disk, and whether the ring has a part
+      // in that is not known.
       if (!directory.empty()) files_ = std::make_unique<SpillFile>(directory, AsyncIo::Engine::thread);
     });
   } catch (const Error& error) {

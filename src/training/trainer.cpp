@@ -166,7 +166,6 @@ gemini_step_info_t Trainer::step(double lr) {
   for (Parameter& p : registry_.all()) p.grad_produced = false;
   micro_batches_.restart();
   ++(skipped ? skipped_ : steps_);
-  // The next iteration is decided from what the ranks agreed to have seen.
   learn_order(peaks);
 
   info.step = steps_;
