@@ -82,9 +82,7 @@ void Context::open_files() {
   const std::string& directory = options_.text("spill_dir");
   try {
     ranks_.agreement().act_and_agree(Call::create, [&] {
-      // Not a ring: transfers were seen to stall for seconds on a busy disk, and whether the ring has a part
-      // in that is not known.
-      if (!directory.empty()) files_ = std::make_unique<SpillFile>(directory, AsyncIo::Engine::thread);
+      if (!directory.empty()) files_ = std::make_unique<SpillFile>(directory);
     });
   } catch (const Error& error) {
     if (error.status() > 0) ranks_.free_communicators();

@@ -22,7 +22,7 @@ class Half {
 
 // SGD with lr 0.5 and gradient 1, so that values are exact.
 double after_steps(MPI_Comm comm, const char* name, int64_t n, int steps) {
-  Context ctx(comm, {{"optimizer", "sgd"}, {"lr", "0.5"}, {"timeout_s", "30"}});
+  Context ctx(comm, {{"optimizer", "sgd"}, {"lr", "0.5"}, {"timeout_s", "60"}});
   gemini_param_t w = ctx.add_constant(name, GEMINI_F64, {n}, 100.0);
   ctx.commit();
   for (int step = 0; step < steps; ++step) {

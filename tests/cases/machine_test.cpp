@@ -45,7 +45,7 @@ gemini_status_t call_with_little_memory(const Call& call) {
 KeyValues settings() {
   return {{"optimizer", "none"},
           {"chunk_elems", std::to_string(kElems)},
-          {"timeout_s", "20"},
+          {"timeout_s", "60"},
           {"placement", "static"}};
 }
 

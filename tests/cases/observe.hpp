@@ -133,7 +133,7 @@ inline bool said(const char* words) {
 }
 
 // adamw is adam here: no decay.
-inline const KeyValues kAdam = {{"optimizer", "adam"}, {"lr", "0.1"}, {"timeout_s", "30"}};
+inline const KeyValues kAdam = {{"optimizer", "adam"}, {"lr", "0.1"}, {"timeout_s", "60"}};
 inline KeyValues adam_with(const KeyValues& more) {
   KeyValues all = kAdam;
   all.insert(all.end(), more.begin(), more.end());

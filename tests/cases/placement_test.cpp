@@ -14,7 +14,7 @@ const ElementFn kOne = [](int64_t) { return 1.0; };
 
 KeyValues with(const KeyValues& more) {
   KeyValues all = {
-      {"optimizer", "sgd"}, {"lr", "1"}, {"timeout_s", "20"}, {"chunk_elems", std::to_string(kElems)}};
+      {"optimizer", "sgd"}, {"lr", "1"}, {"timeout_s", "60"}, {"chunk_elems", std::to_string(kElems)}};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -77,7 +77,7 @@ TEST(Queue, NeverLocksUpWithGathersAheadAndReductionsBehind) {
   constexpr int kIterations = 300;
   Context ctx(MPI_COMM_WORLD, {{"optimizer", "sgd"},
                                {"lr", "1"},
-                               {"timeout_s", "20"},
+                               {"timeout_s", "60"},
                                {"chunk_elems", "3072"},
                                {"prefetch", "4"},
                                {"device_memory", "192KiB"}});
@@ -232,7 +232,7 @@ TEST_P(Placement, FetchesAheadOnlyWhatTheBudgetHolds) {
   constexpr int64_t kSmall = 3072;
   constexpr int64_t kBudget = 3 * kSmall * 4;
   Context ctx(MPI_COMM_WORLD, {{"optimizer", "none"},
-                               {"timeout_s", "20"},
+                               {"timeout_s", "60"},
                                {"chunk_elems", std::to_string(kSmall)},
                                {"placement", GetParam()},
                                {"prefetch", "16"},

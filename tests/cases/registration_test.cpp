@@ -17,7 +17,7 @@ void expect_usable(Context& ctx) {
 TEST(Commit, NamesTheFirstParameterThatRanksRegisteredDifferently) {
   if (ranks_of() == 1) GTEST_SKIP();
   const bool odd = rank_of() == ranks_of() - 1;
-  Context ctx{{"timeout_s", "30"}};
+  Context ctx{{"timeout_s", "60"}};
   ctx.add_constant("same", GEMINI_F32, {8}, 1.0);
   ctx.add_constant(odd ? "b" : "a", GEMINI_F32, {8}, odd ? 2.0 : 1.0);
   ALL_RANKS_STATUS(GEMINI_ERR_MISMATCH, gemini_commit(ctx));
@@ -65,7 +65,7 @@ TEST(Commit, RefusesRanksWithDifferentShapesDtypesFlagsInitialisersOrOptions) {
        }},
   };
   for (const Difference& difference : differences) {
-    Context ctx{{"timeout_s", "30"}};
+    Context ctx{{"timeout_s", "60"}};
     difference.add(ctx);
     ALL_RANKS_STATUS(GEMINI_ERR_MISMATCH, gemini_commit(ctx)) << difference.named;
     EXPECT_SAID(difference.named);
@@ -74,7 +74,7 @@ TEST(Commit, RefusesRanksWithDifferentShapesDtypesFlagsInitialisersOrOptions) {
 }
 
 TEST(Commit, WorksOnceTheDifferenceIsGone) {
-  Context ctx{{"timeout_s", "30"}};
+  Context ctx{{"timeout_s", "60"}};
   gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {8}, rank_of());
   if (ranks_of() > 1) {
     ALL_RANKS_STATUS(GEMINI_ERR_MISMATCH, gemini_commit(ctx));
@@ -85,7 +85,7 @@ TEST(Commit, WorksOnceTheDifferenceIsGone) {
 }
 
 TEST(Commit, RefusesAParameterWithoutInitialiserByName) {
-  Context ctx{{"timeout_s", "30"}};
+  Context ctx{{"timeout_s", "60"}};
   ctx.add_constant("given", GEMINI_F32, {8}, 1.0);
   gemini_param_t bare = ctx.add("forgotten", GEMINI_F32, {8});
   ctx.add("mine", GEMINI_I64, {8}, GEMINI_PARAM_IGNORED);  // needs none
@@ -97,7 +97,7 @@ TEST(Commit, RefusesAParameterWithoutInitialiserByName) {
 }
 
 TEST(Commit, EndsRegistrationOnEveryRankAndOnOneAlone) {
-  Context ctx{{"timeout_s", "30"}};
+  Context ctx{{"timeout_s", "60"}};
   gemini_param_t a = ctx.add_constant("a", GEMINI_F64, {8}, 1.0);
   ctx.commit();
   const int64_t shape = 8;
@@ -119,7 +119,7 @@ TEST(Commit, EndsRegistrationOnEveryRankAndOnOneAlone) {
 }
 
 TEST(InitialValues, ComeFromRankZeroWhereRanksHaveTheirOwn) {
-  Context ctx{{"timeout_s", "30"}};
+  Context ctx{{"timeout_s", "60"}};
   gemini_param_t a = ctx.add("a", GEMINI_F64, {8});
   gemini_param_t b = ctx.add("b", GEMINI_F32, {8});
   std::vector<double> mine(8, rank_of());
@@ -148,7 +148,7 @@ TEST(InitialValues, DependOnNameSeedAndIndexNotOnRanksOrChunks) {
 }
 
 TEST(InitialValues, OfAFunctionAreAskedForByRowMajorIndex) {
-  Context ctx{{"timeout_s", "30"}, {"chunk_elems", "8"}};
+  Context ctx{{"timeout_s", "60"}, {"chunk_elems", "8"}};
   gemini_param_t w =
       ctx.add_function("w", GEMINI_F64, {3, 7}, [](int64_t i) { return 10.0 * static_cast<double>(i); });
   ctx.commit();

@@ -42,7 +42,7 @@ Trained train_model(const std::string& optimizer, const std::string& shard_group
                                {"accumulate", "2"},
                                {"max_grad_norm", "50"},
                                {"weight_decay", "0.125"},
-                               {"timeout_s", "30"}});
+                               {"timeout_s", "60"}});
   const auto start = [](int64_t i) { return static_cast<double>(i % 7) - 3; };
   const Params params = {ctx.add_function("w", GEMINI_F64, {13, 3}, start),
                          ctx.add_function("v", GEMINI_F32, {50}, start),
@@ -111,7 +111,7 @@ TEST(ShardGroup, ReadsAndWritesValuesOfEveryCopy) {
   for (const std::string& cut : cuts())
     for (int root = -1; root < ranks_of(); ++root)
       for (const int32_t flags : {0, GEMINI_PARAM_RESIDENT}) {
-        Context ctx({{"shard_group", cut}, {"timeout_s", "30"}});
+        Context ctx({{"shard_group", cut}, {"timeout_s", "60"}});
         gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {37}, 1.0, flags);
         ctx.commit();
         std::vector<double> wanted(37), seen(37, -1);

@@ -29,7 +29,7 @@ class Edge : public testing::TestWithParam<const char*> {
             {"momentum", "0.5"},
             {"lr", "1"},
             {"reduce_op", "sum"},
-            {"timeout_s", "20"},
+            {"timeout_s", "60"},
             {"placement", GetParam()},
             {"warmup_model_fraction", "0"},
             {"offload_param_frac", "1"},
@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Placements, Edge, testing::Values("static", "auto", "pl
 
 KeyValues whole_gradients(const std::string& device_memory) {
   return {{"optimizer", "none"},           {"accumulate", "2"}, {"accumulate_mode", "local"},
-          {"chunk_elems", "12288"},        {"timeout_s", "20"}, {"host_memory", "0"},
+          {"chunk_elems", "12288"},        {"timeout_s", "60"}, {"host_memory", "0"},
           {"device_memory", device_memory}};
 }
 

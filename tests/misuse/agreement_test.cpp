@@ -20,7 +20,7 @@ class Agreement : public testing::Test {
   void SetUp() override {
     if (ranks_of() == 1) GTEST_SKIP() << "takes two";
     ctx = std::make_unique<Context>(MPI_COMM_WORLD,
-                                    KeyValues{{"optimizer", "sgd"}, {"lr", "0.5"}, {"timeout_s", "20"}});
+                                    KeyValues{{"optimizer", "sgd"}, {"lr", "0.5"}, {"timeout_s", "60"}});
     w = ctx->add_constant("w", GEMINI_F64, {6}, 1.0);
     v = ctx->add_constant("v", GEMINI_F64, {6}, 2.0);
     ctx->commit();

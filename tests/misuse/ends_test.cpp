@@ -10,7 +10,7 @@ namespace {
 bool odd_one() {
   return rank_of() == ranks_of() - 1;
 }
-const KeyValues kPatient = {{"optimizer", "sgd"}, {"lr", "0.5"}, {"timeout_s", "20"}};
+const KeyValues kPatient = {{"optimizer", "sgd"}, {"lr", "0.5"}, {"timeout_s", "60"}};
 const KeyValues kShort = {{"optimizer", "sgd"}, {"lr", "0.5"}, {"timeout_s", "1"}};
 
 // The context is over: everything is refused with the first words, and destroy is local.
@@ -197,7 +197,7 @@ TEST(Callback, OfAVisitThatFailsOnOneRankEndsAll) {
 }
 
 TEST(Callback, OfAnUpdateThatFailsOnOneRankEndsAll) {
-  Context ctx(MPI_COMM_WORLD, {{"optimizer", "custom"}, {"timeout_s", "20"}});
+  Context ctx(MPI_COMM_WORLD, {{"optimizer", "custom"}, {"timeout_s", "60"}});
   gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {64}, 1.0);
   ctx.commit();
   int code = odd_one() ? 9 : 0;

@@ -11,7 +11,7 @@ constexpr int64_t kChunkBytes = kElems * 4;
 KeyValues with_budget(int64_t bytes) {
   KeyValues all = {{"optimizer", "none"},
                    {"chunk_elems", std::to_string(kElems)},
-                   {"timeout_s", "20"},
+                   {"timeout_s", "60"},
                    {"host_memory", "0"}};
   if (bytes > 0) all.emplace_back("device_memory", std::to_string(bytes));
   return all;

@@ -22,7 +22,7 @@ class Order : public testing::TestWithParam<const char*> {
   void SetUp() override {
     ctx = std::make_unique<Context>(MPI_COMM_WORLD, KeyValues{{"optimizer", "sgd"},
                                                               {"lr", "0.5"},
-                                                              {"timeout_s", "20"},
+                                                              {"timeout_s", "60"},
                                                               {"check", GetParam()},
                                                               {"accumulate", "2"},
                                                               {"chunk_elems", "64"}});
@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Check, Order, testing::Values("order", "values"));
 namespace {
 
 KeyValues checking_values() {
-  return {{"check", "values"}, {"timeout_s", "20"}};
+  return {{"check", "values"}, {"timeout_s", "60"}};
 }
 
 }  // namespace

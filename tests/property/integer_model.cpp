@@ -76,7 +76,7 @@ Recipe::Recipe(std::uint64_t seed) {
              {"lr", "1"},
              {"momentum", momentum == 1 ? "1" : "0"},
              {"reduce_op", "sum"},
-             {"timeout_s", "20"},
+             {"timeout_s", "60"},
              {"chunk_elems", kChunks[random() % 4]},
              {"async_reduce", random() % 3 == 0 ? "off" : "on"},
              {"accumulate", std::to_string(accumulate)}};

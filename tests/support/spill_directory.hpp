@@ -1,7 +1,9 @@
-// A directory for the files of a test, the same on all ranks: made by rank 0, removed at the end.
+// A directory for the files of a test, the same on all ranks: made by rank 0, removed at the end. In memory
+// where the system has such a place: a busy disk can take longer than the timeouts that tests ask for.
 #pragma once
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 
@@ -14,8 +16,10 @@ class SpillDirectory {
   // Collective over MPI_COMM_WORLD.
   SpillDirectory() {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    char name[] = "/tmp/gemini-test-XXXXXX";
-    if (rank_ == 0 && mkdtemp(name) == nullptr) name[0] = '\0';
+    char name[] = "/dev/shm/gemini-test-XXXXXX";
+    constexpr char on_disk[] = "/tmp/gemini-test-XXXXXX";
+    if (rank_ == 0 && mkdtemp(name) == nullptr && mkdtemp(std::strcpy(name, on_disk)) == nullptr)
+      name[0] = '\0';
     MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
     path_ = name;
   }

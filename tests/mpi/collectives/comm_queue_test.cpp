@@ -87,7 +87,7 @@ TEST(CommQueue, AThreadDrivesInTheBackground) {
   std::vector<int> log;
   Queue queue(60, true);
   const Ticket ticket = queue.submit_background(std::make_unique<Counted>(log, 1, 50));
-  for (int i = 0; i < 5000 && !queue.done(ticket); ++i) std::this_thread::sleep_for(milliseconds(1));
+  for (int i = 0; i < 60000 && !queue.done(ticket); ++i) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_TRUE(queue.done(ticket));
 }
 

@@ -118,7 +118,7 @@ TEST(DelayedTransport, WorksWhileTheCallerDoes) {
   Link link({20000, 1000});
   queue.submit_background(link.gather());
   const Ticket last = queue.submit_background(link.gather());
-  for (int i = 0; i < 5000 && !queue.done(last); ++i) std::this_thread::sleep_for(milliseconds(1));
+  for (int i = 0; i < 60000 && !queue.done(last); ++i) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_TRUE(queue.done(last)) << "without a call of the library";
   EXPECT_TRUE(link.gathered());
 }
