@@ -41,18 +41,18 @@ void fill_master(Tiers& tiers, Chunk& chunk) {
 }  // namespace
 
 std::int64_t item_bytes(const ChunkSpec& spec, Item item, const TrainingState& state) {
-  if (item == Item::param) return Tier::rounded(spec.shard_elems * size_of(spec.dtype));
+  if (item == Item::param) return whole_pages(spec.shard_elems * size_of(spec.dtype));
   const bool there =
       !spec.frozen &&
       (item == Item::grad_sum || (item == Item::master && keeps_master(spec, state)) ||
        (item == Item::state1 && state.states > 0) || (item == Item::state2 && state.states > 1));
-  return there ? Tier::rounded(spec.shard_elems * size_of(wide(spec.dtype))) : 0;
+  return there ? whole_pages(spec.shard_elems * size_of(wide(spec.dtype))) : 0;
 }
 
 std::int64_t resident_bytes(const ChunkSpec& spec, bool needs_slot) {
   if (!spec.resident) return 0;
-  return (needs_slot ? Tier::rounded(spec.elems * size_of(spec.dtype)) : 0) +
-         (spec.frozen ? 0 : Tier::rounded(spec.elems * size_of(spec.grad_dtype)));
+  return (needs_slot ? whole_pages(spec.elems * size_of(spec.dtype)) : 0) +
+         (spec.frozen ? 0 : whole_pages(spec.elems * size_of(spec.grad_dtype)));
 }
 
 ChunkStore::ChunkStore(const std::vector<TensorSpec>& tensors, Layout layout, int rank, Tiers& tiers,

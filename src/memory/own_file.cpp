@@ -16,12 +16,12 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "memory/page.hpp"
 
 namespace gemini {
 namespace {
 
 constexpr std::string_view kEnding = ".spill";
-constexpr std::int64_t kPage = 4096;
 
 // Names are gemini-<host>-<process>-<number>.spill. Hosts share directories, but may not see each other's
 // locks: each cleans up its own.

@@ -1,5 +1,6 @@
 #include "memory/spill_file.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -10,12 +11,14 @@ namespace gemini {
 Extent::Extent(Extent&& other) noexcept
     : file_(std::exchange(other.file_, nullptr)),
       offset_(other.offset_),
-      bytes_(std::exchange(other.bytes_, 0)) {}
+      bytes_(std::exchange(other.bytes_, 0)),
+      fresh_(other.fresh_) {}
 
 Extent& Extent::operator=(Extent&& other) noexcept {
   std::swap(file_, other.file_);
   std::swap(offset_, other.offset_);
   std::swap(bytes_, other.bytes_);
+  std::swap(fresh_, other.fresh_);
   return *this;
 }
 
@@ -28,7 +31,7 @@ Extent::~Extent() {
 
 void SpillFile::reserve(std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
-  if (rounded(bytes) > held()) grow(rounded(bytes) - held());
+  if (whole_pages(bytes) > held()) grow(whole_pages(bytes) - held());
 }
 
 void SpillFile::grow(std::int64_t more) {
@@ -55,7 +58,7 @@ void SpillFile::add_free(std::int64_t offset, std::int64_t bytes) {
 }
 
 Extent SpillFile::allocate(std::int64_t bytes) {
-  const std::int64_t size = rounded(bytes);
+  const std::int64_t size = whole_pages(bytes);
   if (size == 0) return {};
   const std::lock_guard lock(mutex_);
   auto found = free_.begin();
@@ -71,7 +74,9 @@ Extent SpillFile::allocate(std::int64_t bytes) {
   free_.erase(found);
   if (room > size) free_.emplace(offset + size, room - size);
   in_use_ += size;
-  return {*this, offset, size};
+  const bool fresh = offset >= touched_;
+  touched_ = std::max(touched_, offset + size);
+  return {*this, offset, size, fresh};
 }
 
 int SpillFile::descriptor_for(const void* memory, std::int64_t offset, std::int64_t bytes) const {

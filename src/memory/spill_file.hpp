@@ -14,12 +14,13 @@
 
 #include "memory/async_io.hpp"
 #include "memory/own_file.hpp"
+#include "memory/page.hpp"
 
 namespace gemini {
 
 class SpillFile;
 
-// Its bytes are undefined until they are written.
+// Its bytes are undefined until they are written, unless it is fresh.
 class Extent {
  public:
   Extent() = default;
@@ -28,28 +29,25 @@ class Extent {
   ~Extent();  // its transfers are done by then
 
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
+  // As the file system gave it: zeros.
+  [[nodiscard]] bool fresh() const noexcept { return fresh_; }
   explicit operator bool() const noexcept { return file_ != nullptr; }
 
  private:
   friend class SpillFile;
-  Extent(SpillFile& file, std::int64_t offset, std::int64_t bytes) noexcept
-      : file_(&file), offset_(offset), bytes_(bytes) {}
+  Extent(SpillFile& file, std::int64_t offset, std::int64_t bytes, bool fresh) noexcept
+      : file_(&file), offset_(offset), bytes_(bytes), fresh_(fresh) {}
 
   SpillFile* file_ = nullptr;
   std::int64_t offset_ = 0;
   std::int64_t bytes_ = 0;
+  bool fresh_ = false;
 };
 
 class SpillFile {
  public:
-  static constexpr std::int64_t kPage = 4096;
-
   explicit SpillFile(std::string directory, AsyncIo::Engine engine = AsyncIo::Engine::best)
       : file_(std::move(directory)), io_(engine) {}
-
-  [[nodiscard]] static std::int64_t rounded(std::int64_t bytes) noexcept {
-    return (bytes + kPage - 1) / kPage * kPage;
-  }
 
   // Takes room for that many bytes of extents in all, so that none of them can fail later. GEMINI_ERR_IO in
   // words if the file system does not give it; then nothing has changed.
@@ -80,7 +78,8 @@ class SpillFile {
   OwnFile file_;
   std::map<std::int64_t, std::int64_t> free_;  // offset to bytes; neighbours are joined
   std::int64_t in_use_ = 0;
-  AsyncIo io_;  // last: its transfers end before the file
+  std::int64_t touched_ = 0;  // the end of all that was ever given out
+  AsyncIo io_;                // last: its transfers end before the file
 };
 
 }  // namespace gemini

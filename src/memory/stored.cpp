@@ -10,7 +10,6 @@
 namespace gemini {
 namespace {
 
-// Space in a file may have been used before.
 void write_zeros(SpillFile& files, const Extent& extent) {
   const std::vector<std::byte> zeros(std::size_t{1} << 18);
   const auto piece = static_cast<std::int64_t>(zeros.size());
@@ -28,8 +27,8 @@ Stored::Stored(Tiers& tiers, Place place, std::int64_t bytes, const char* what)
     return;
   }
   ensure(tiers.files != nullptr, "files are used where there is a spill_dir");
-  extent_ = tiers.files->allocate(Tier::rounded(bytes));
-  write_zeros(*tiers.files, extent_);
+  extent_ = tiers.files->allocate(whole_pages(bytes));
+  if (!extent_.fresh()) write_zeros(*tiers.files, extent_);
 }
 
 void Stored::load(Tiers& tiers, std::int64_t offset, std::int64_t bytes, void* to) const {
@@ -52,7 +51,7 @@ void Stored::move_to(Tiers& tiers, Place place, const char* what) {
   there.bytes_ = bytes_;
   there.place_ = place;
   if (place == Place::file) {
-    there.extent_ = tiers.files->allocate(Tier::rounded(bytes_));
+    there.extent_ = tiers.files->allocate(whole_pages(bytes_));
     there.store(tiers, 0, bytes_, data());
   } else {
     there.block_ = tiers.memory(place).allocate(bytes_, what);

@@ -56,7 +56,7 @@ void Tier::require(std::int64_t bytes, const char* what, std::int64_t returning)
 }
 
 Block Tier::allocate(std::int64_t bytes, const char* what) {
-  const std::int64_t size = rounded(bytes);
+  const std::int64_t size = whole_pages(bytes);
   if (size == 0) return {};
   std::byte* data = map(size, what, GEMINI_ERR_OUT_OF_MEMORY);
   in_use_ += size;
@@ -64,7 +64,7 @@ Block Tier::allocate(std::int64_t bytes, const char* what) {
 }
 
 std::byte* Tier::take_slot(std::int64_t bytes, const char* what) {
-  const std::int64_t size = rounded(bytes);
+  const std::int64_t size = whole_pages(bytes);
   auto& idle = idle_[size];
   std::byte* slot = nullptr;
   if (idle.empty()) {
@@ -79,7 +79,7 @@ std::byte* Tier::take_slot(std::int64_t bytes, const char* what) {
 }
 
 void Tier::give_slot(std::byte* slot, std::int64_t bytes) noexcept {
-  const std::int64_t size = rounded(bytes);
+  const std::int64_t size = whole_pages(bytes);
   poison(slot, size);
   in_use_ -= size;
   idle_[size].push_back(slot);

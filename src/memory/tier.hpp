@@ -1,8 +1,9 @@
 // One place where model data can lie, with a budget that is never exceeded.
 //
-// Blocks live as long as the model (shards, state); slots are equal pieces taken and given back all the
-// time (gathered chunks, gradients) and kept for reuse. What is asked of the budget is known before
-// anything moves: fits() looks only at what is in use, idle slots are given up when their room is needed.
+// An allocation counts in whole pages. Blocks live as long as the model (shards, state); slots are equal
+// pieces taken and given back all the time (gathered chunks, gradients) and kept for reuse. What is asked of
+// the budget is known before anything moves: fits() looks only at what is in use, idle slots are given up
+// when their room is needed.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "gemini.h"
+#include "memory/page.hpp"
 
 namespace gemini {
 
@@ -41,7 +43,6 @@ class Block {
 
 class Tier {
  public:
-  static constexpr std::int64_t kPage = 4096;
   static constexpr std::int64_t kNoLimit = std::int64_t{1} << 62;  // sums of it and sizes do not overflow
 
   // limit_bytes -1: as much as the machine gives. option: the key that a user would raise.
@@ -50,10 +51,6 @@ class Tier {
   Tier(const Tier&) = delete;
   Tier& operator=(const Tier&) = delete;
 
-  // What an allocation of that size counts for.
-  [[nodiscard]] static std::int64_t rounded(std::int64_t bytes) noexcept {
-    return (bytes + kPage - 1) / kPage * kPage;
-  }
   [[nodiscard]] bool fits(std::int64_t bytes) const noexcept {
     return limit_ < 0 || bytes <= limit_ - in_use_;
   }

@@ -19,8 +19,8 @@ struct TraceEvent {
   std::int64_t compute_ns = 0;       // the caller's own time until the next event; longest over ranks
   std::int64_t non_model_bytes = 0;  // most until the next event; largest over ranks
 
-  [[nodiscard]] bool same_operation(const TraceEvent& other) const {
-    return kind == other.kind && phase == other.phase && chunks == other.chunks;
+  [[nodiscard]] bool is(Kind a_kind, int a_phase, const std::vector<int>& its_chunks) const {
+    return kind == a_kind && phase == a_phase && chunks == its_chunks;
   }
 };
 
@@ -36,10 +36,8 @@ class Trace {
 
   [[nodiscard]] const std::vector<TraceEvent>& events() const { return events_; }
   [[nodiscard]] int size() const { return static_cast<int>(events_.size()); }
-  // Position of the first begin after `position` that leases the chunk; kNever.
+  // Position of the first begin after `position` (-1: from the start) that leases the chunk; kNever.
   [[nodiscard]] int next_use(int chunk, int position) const;
-  // The first of the iteration; kNever.
-  [[nodiscard]] int first_use(int chunk) const { return next_use(chunk, -1); }
 
  private:
   std::vector<TraceEvent> events_;

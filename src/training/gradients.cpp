@@ -38,12 +38,12 @@ bool Gradients::lands(const Chunk& chunk) {
 }
 
 std::int64_t Gradients::bytes_when_open(const Chunk& chunk) {
-  return Tier::rounded(chunk.gradient_bytes()) + (lands(chunk) ? Tier::rounded(chunk.sum_bytes()) : 0);
+  return whole_pages(chunk.gradient_bytes()) + (lands(chunk) ? whole_pages(chunk.sum_bytes()) : 0);
 }
 
 std::int64_t Gradients::buffer_bytes(const Chunk& chunk) {
-  return (chunk.gradient != nullptr ? Tier::rounded(chunk.gradient_bytes()) : 0) +
-         (chunk.landing != nullptr ? Tier::rounded(chunk.sum_bytes()) : 0);
+  return (chunk.gradient != nullptr ? whole_pages(chunk.gradient_bytes()) : 0) +
+         (chunk.landing != nullptr ? whole_pages(chunk.sum_bytes()) : 0);
 }
 
 std::int64_t Gradients::buffer_bytes() const {
@@ -57,7 +57,7 @@ std::int64_t Gradients::bytes_to_finish() const {
   std::int64_t most = 0;
   for (const Chunk& chunk : store_.chunks()) {
     if (chunk.moved_gradient) most = std::max(most, bytes_when_open(chunk));
-    if (chunk.kept_pending && lands(chunk)) most = std::max(most, Tier::rounded(chunk.sum_bytes()));
+    if (chunk.kept_pending && lands(chunk)) most = std::max(most, whole_pages(chunk.sum_bytes()));
   }
   return most;
 }

@@ -56,7 +56,7 @@ std::int64_t choose_window(std::int64_t host_bytes) {
 
 void add_spill(ModelPlan& plan, Rooms& rooms, const ModelLimits& limits) {
   plan.window_elems = choose_window(limits.host_bytes);
-  const std::int64_t staging = Tier::rounded(Staging::bytes_for(plan.window_elems));
+  const std::int64_t staging = whole_pages(Staging::bytes_for(plan.window_elems));
   if (limits.host_bytes >= 0 && staging > limits.host_bytes)
     fail(GEMINI_ERR_OUT_OF_MEMORY,
          "spill_dir needs staging buffers of {} in host memory, but host_memory = {}; raise it",
@@ -64,7 +64,7 @@ void add_spill(ModelPlan& plan, Rooms& rooms, const ModelLimits& limits) {
   if (rooms.host_bytes >= 0) rooms.host_bytes -= staging;
   std::int64_t gradients = 0;
   for (const ChunkSpec& spec : plan.layout.chunks)
-    if (!spec.frozen && !spec.resident) gradients += Tier::rounded(spec.elems * size_of(spec.grad_dtype));
+    if (!spec.frozen && !spec.resident) gradients += whole_pages(spec.elems * size_of(spec.grad_dtype));
   plan.spill_bytes = std::max<std::int64_t>(
       0, total_bytes(plan.items) + gradients - std::max<std::int64_t>(0, rooms.host_bytes));
 }
@@ -72,7 +72,7 @@ void add_spill(ModelPlan& plan, Rooms& rooms, const ModelLimits& limits) {
 // Whole gradients of accumulate_mode = local: in host memory if they fit there, else in compute memory.
 void add_kept(ModelPlan& plan, Rooms& rooms) {
   for (const ChunkSpec& spec : plan.layout.chunks)
-    if (!spec.frozen) plan.kept_bytes += Tier::rounded(spec.elems * size_of(wide(spec.dtype)));
+    if (!spec.frozen) plan.kept_bytes += whole_pages(spec.elems * size_of(wide(spec.dtype)));
   plan.kept = rooms.host_bytes < 0 || plan.kept_bytes <= rooms.host_bytes ? Place::host : Place::compute;
   if (plan.kept == Place::host && rooms.host_bytes >= 0) rooms.host_bytes -= plan.kept_bytes;
   if (plan.kept == Place::compute) plan.fixed_bytes += plan.kept_bytes;
@@ -108,7 +108,7 @@ std::int64_t fill_adapting(std::vector<RestingItem>& items, Rooms rooms, std::in
   std::int64_t high = rooms.compute_bytes = std::max<std::int64_t>(most, 0);
   const std::int64_t missing = fill_homes(items, rooms);
   if (missing > 0) return missing;
-  while (high - low > Tier::kPage) {
+  while (high - low > kPage) {
     rooms.compute_bytes = low + (high - low) / 2;
     (fill_homes(items, rooms) == 0 ? high : low) = rooms.compute_bytes;
   }

@@ -10,11 +10,6 @@ std::uint64_t mixed(std::uint64_t digest, std::uint64_t word) {
   return digest ^ digest >> 29;
 }
 
-bool same(const TraceEvent& event, TraceEvent::Kind kind, gemini_phase_t phase,
-          const std::vector<int>& chunks) {
-  return event.kind == kind && event.phase == phase && event.chunks == chunks;
-}
-
 // Of the same operations.
 bool same_buffers(const std::vector<TraceEvent>& a, const std::vector<TraceEvent>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), [](const TraceEvent& one, const TraceEvent& other) {
@@ -26,7 +21,7 @@ bool same_buffers(const std::vector<TraceEvent>& a, const std::vector<TraceEvent
 
 Moment OperationOrder::look(Kind kind, gemini_phase_t phase, const std::vector<int>& chunks) const {
   if (!following_ || position_ == trace_.size()) return {};
-  if (!same(trace_.events()[static_cast<std::size_t>(position_)], kind, phase, chunks)) return {};
+  if (!trace_.events()[static_cast<std::size_t>(position_)].is(kind, phase, chunks)) return {};
   return {&trace_, position_};
 }
 

@@ -56,8 +56,8 @@ void Gradients::reduce(Chunk& chunk, DType dtype, const std::byte* gradient, std
       queue_.submit_background(recorded(transport_.reduce(reduction), store_.timeline(), event));
   chunk.grad_held = true;
   ++reduces_;
-  const std::int64_t bytes = (buffer != nullptr ? Tier::rounded(chunk.gradient_bytes()) : 0) +
-                             (landing != nullptr ? Tier::rounded(chunk.sum_bytes()) : 0);
+  const std::int64_t bytes = (buffer != nullptr ? whole_pages(chunk.gradient_bytes()) : 0) +
+                             (landing != nullptr ? whole_pages(chunk.sum_bytes()) : 0);
   in_flight_.push_back({&chunk, chunk.reduction, buffer, landing, bytes});
   in_flight_bytes_ += bytes;
   while (in_flight_.size() > (rules_.asynchronous ? kInFlight : 0)) wait_oldest();
@@ -67,7 +67,7 @@ void Gradients::reduce(Chunk& chunk, DType dtype, const std::byte* gradient, std
 void Gradients::prepare_landing(Chunk& chunk) {
   while (is_in_flight(chunk)) wait_oldest();
   if (chunk.landing == nullptr) {
-    make_room_(Tier::rounded(chunk.sum_bytes()));
+    make_room_(whole_pages(chunk.sum_bytes()));
     chunk.landing = store_.compute().take_slot(chunk.sum_bytes(), "the sums of gradients");
   }
   if (chunk.grad_held) chunk.item(Item::grad_sum).load(store_.tiers(), 0, chunk.sum_bytes(), chunk.landing);

@@ -37,7 +37,7 @@ Residency::Residency(ChunkStore& store, Gradients& gradients, const Budget& budg
 void Residency::facts_changed(const Chunk& chunk) {
   if (chunk.spec.resident) return;
   ChunkFacts& facts = facts_[static_cast<std::size_t>(chunk.index)];
-  facts.slot_bytes = Tier::rounded(store_.slot_bytes(chunk));
+  facts.slot_bytes = whole_pages(store_.slot_bytes(chunk));
   facts.gradient_bytes = chunk.trained() ? Gradients::bytes_when_open(chunk) : 0;
   facts.wire_bytes = ranks_ > 1 ? chunk.gathered_bytes() : 0;
 }
@@ -46,7 +46,7 @@ std::int64_t Residency::bytes_of(const Need& need) const {
   std::int64_t bytes = need.gradient_bytes;
   for (const int chunk : *need.chunks)
     if (!store_.statuses()[static_cast<std::size_t>(chunk)].present())
-      bytes += Tier::rounded(store_.slot_bytes(store_[chunk]));
+      bytes += whole_pages(store_.slot_bytes(store_[chunk]));
   return bytes;
 }
 
@@ -62,7 +62,7 @@ std::int64_t Residency::returnable(const Need& need, bool ends) const {
   for (const Chunk& chunk : store_.chunks()) {
     if (chunk.spec.resident || needed(need, chunk.index)) continue;
     Place to{};
-    if (!ends && may_move_down(chunk, need) && put_below(below, Tier::rounded(chunk.gradient_bytes()), to))
+    if (!ends && may_move_down(chunk, need) && put_below(below, whole_pages(chunk.gradient_bytes()), to))
       bytes += gradients_.buffer_bytes(chunk);
   }
   return bytes + idle_copies(need) + movable_bytes(resting(need), below);
@@ -72,7 +72,7 @@ std::int64_t Residency::idle_copies(const Need& need) const {
   std::int64_t bytes = 0;
   for (const Chunk& chunk : store_.chunks())
     if (chunk.slot != nullptr && chunk.status->leases == 0 && !needed(need, chunk.index))
-      bytes += Tier::rounded(chunk.gathered_bytes());
+      bytes += whole_pages(chunk.gathered_bytes());
   return bytes;
 }
 
@@ -152,7 +152,7 @@ void Residency::begin(const Need& need, bool inference) {
   for (const Action& action : actions_) {
     if (action.kind != Kind::prefetch) continue;
     Chunk& chunk = store_[action.chunk];
-    const std::int64_t bytes = Tier::rounded(store_.slot_bytes(chunk)) + need.gradient_bytes;
+    const std::int64_t bytes = whole_pages(store_.slot_bytes(chunk)) + need.gradient_bytes;
     if (bytes > budget_.hard() - in_use()) break;
     wait_for_room(bytes);
     store_.fetch(chunk, true);
@@ -203,7 +203,7 @@ void Residency::move_gradients_down(const Need& need, std::int64_t bytes) {
     if (store_.compute().fits(bytes)) return;
     Rooms below = rooms_below();
     Place to{};
-    if (may_move_down(chunk, need) && put_below(below, Tier::rounded(chunk.gradient_bytes()), to))
+    if (may_move_down(chunk, need) && put_below(below, whole_pages(chunk.gradient_bytes()), to))
       must([&] { gradients_.move_down(chunk, to); });
   }
 }
@@ -254,7 +254,7 @@ std::vector<RestingItem> Residency::resting(const Need& need) const {
       const Stored& stored = chunk.item(item);
       if (stored)
         items.push_back(
-            {chunk.index, item, Tier::rounded(stored.bytes()), stored.place(), is_busy(chunk, item, need)});
+            {chunk.index, item, whole_pages(stored.bytes()), stored.place(), is_busy(chunk, item, need)});
     }
   return items;
 }

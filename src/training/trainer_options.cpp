@@ -29,7 +29,7 @@ void Trainer::check_gradient_held(const Parameter& p) const {
 // Arrays that come after commit go as near as there is room, the same on all ranks. Throws if there is none,
 // or if this rank's workspaces are in the way.
 std::vector<Place> Trainer::places_for(std::int64_t arrays, std::int64_t bytes) const {
-  const std::int64_t size = Tier::rounded(bytes);
+  const std::int64_t size = whole_pages(bytes);
   std::int64_t compute = 0;
   Rooms below = residency_.rooms_below();
   std::vector<Place> places;
@@ -95,7 +95,7 @@ void Trainer::check_change(const Options& options) const {
   if (more <= 0) return;
   std::int64_t bytes = 0;
   for (const Chunk& chunk : store_.chunks())
-    if (chunk.trained()) bytes += more * Tier::rounded(chunk.sum_bytes());
+    if (chunk.trained()) bytes += more * whole_pages(chunk.sum_bytes());
   tiers_.compute.require(bytes, "optimizer state");
 }
 

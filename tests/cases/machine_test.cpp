@@ -31,9 +31,6 @@ class AddressSpace {
 constexpr int64_t kElems = int64_t{1} << 24;  // of a chunk; F32: 64 MiB
 constexpr int64_t kLittle = 8 << 20;
 
-bool odd_one() {
-  return rank_of() == ranks_of() - 1;
-}
 // Calls under the limit, on the odd rank alone.
 template <class Call>
 gemini_status_t call_with_little_memory(const Call& call) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "support/rank_assert.hpp"
@@ -21,6 +22,14 @@ inline int ranks_of(MPI_Comm comm = MPI_COMM_WORLD) {
   int ranks = 1;
   MPI_Comm_size(comm, &ranks);
   return ranks;
+}
+
+// The rank that does otherwise.
+inline bool odd_one() {
+  return rank_of() == ranks_of() - 1;
+}
+inline std::string its_name() {
+  return "rank " + std::to_string(ranks_of() - 1);
 }
 
 // A parameter as gemini_shard_visit shows it, put together from all ranks.

@@ -7,14 +7,6 @@ using namespace gemini_test;
 
 namespace {
 
-// The rank that does otherwise.
-bool odd_one() {
-  return rank_of() == ranks_of() - 1;
-}
-std::string its_name() {
-  return "rank " + std::to_string(ranks_of() - 1);
-}
-
 class Agreement : public testing::Test {
  protected:
   void SetUp() override {

@@ -7,9 +7,6 @@ using namespace gemini_test;
 
 namespace {
 
-bool odd_one() {
-  return rank_of() == ranks_of() - 1;
-}
 const KeyValues kPatient = {{"optimizer", "sgd"}, {"lr", "0.5"}, {"timeout_s", "60"}};
 const KeyValues kShort = {{"optimizer", "sgd"}, {"lr", "0.5"}, {"timeout_s", "1"}};
 

@@ -10,13 +10,6 @@ using namespace gemini_test;
 
 namespace {
 
-bool odd_one() {
-  return rank_of() == ranks_of() - 1;
-}
-std::string its_name() {
-  return "rank " + std::to_string(ranks_of() - 1);
-}
-
 class Order : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {

@@ -10,7 +10,6 @@ namespace gemini::test {
 namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
-constexpr std::int64_t kPage = SpillFile::kPage;
 
 // An extent, what it should hold, and the memory of its transfer. Of transfers at odd places and of whole
 // pages both kinds meet on the same bytes.
@@ -36,7 +35,7 @@ struct Item {
     size = below(extent.bytes() - at) + 1;
     if (random() % 2 != 0) {
       at = at / kPage * kPage;
-      size = SpillFile::rounded(size);
+      size = whole_pages(size);
     }
     reads = random() % 2 != 0;
     for (std::int64_t i = 0; i < size; ++i) {

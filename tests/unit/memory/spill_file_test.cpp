@@ -18,7 +18,6 @@ namespace gemini::test {
 namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
-constexpr std::int64_t kPage = SpillFile::kPage;
 
 TEST(Extents, AreWholePagesAndCounted) {
   const Directory directory;
@@ -57,6 +56,21 @@ TEST(Extents, GivenBackInAnyOrderJoin) {
     const Extent all = file.allocate(8 * kPage);
     EXPECT_EQ(file.held(), 8 * kPage);
   }
+}
+
+TEST(Extents, AreFreshWhereNothingWasBefore) {
+  const Directory directory;
+  SpillFile file(directory.path());
+  file.reserve(8 * kPage);
+  {
+    const Extent first = file.allocate(2 * kPage);
+    EXPECT_TRUE(first.fresh());
+    EXPECT_TRUE(file.allocate(kPage).fresh());
+  }
+  EXPECT_FALSE(file.allocate(kPage).fresh());
+  const Extent across = file.allocate(4 * kPage);
+  EXPECT_FALSE(across.fresh()) << "its first pages were in use";
+  EXPECT_TRUE(file.allocate(4 * kPage).fresh());
 }
 
 TEST(Extents, OnlyWhatIsMissingAtTheEndIsAdded) {

@@ -10,7 +10,7 @@ namespace gemini::test {
 namespace {
 
 constexpr Place kPlaces[] = {Place::compute, Place::host, Place::file};
-constexpr std::int64_t kBytes = 5 * Tier::kPage + 40;
+constexpr std::int64_t kBytes = 5 * kPage + 40;
 
 class StoredTest : public testing::Test {
  protected:
@@ -24,8 +24,8 @@ class StoredTest : public testing::Test {
   }
 
   Directory directory;
-  Tier compute{"device_memory", 8 * Tier::kPage};
-  Tier host{"host_memory", 8 * Tier::kPage};
+  Tier compute{"device_memory", 8 * kPage};
+  Tier host{"host_memory", 8 * kPage};
   SpillFile files{directory.path()};
   Tiers tiers{compute, host, &files};
 };
@@ -38,7 +38,7 @@ TEST_F(StoredTest, BeginsWithZerosEverywhere) {
       EXPECT_EQ(stored.in_file(), place == Place::file);
       EXPECT_EQ(stored.data() == nullptr, place == Place::file);
       EXPECT_EQ(bytes_of(stored), std::vector<unsigned char>(kBytes));
-      EXPECT_EQ(in_use(place), 6 * Tier::kPage);
+      EXPECT_EQ(in_use(place), 6 * kPage);
       stored.store(tiers, 0, kBytes, random_bytes(kBytes, 3).data());
     }
     EXPECT_EQ(in_use(place), 0);
@@ -62,12 +62,12 @@ TEST_F(StoredTest, HoldsWhatWasStoredThroughEveryMove) {
     EXPECT_EQ(tiers.moved_bytes - moved, from == to ? 0 : kBytes);
     ASSERT_EQ(stored.place(), to);
     ASSERT_EQ(bytes_of(stored), model) << "round " << round;
-    for (const Place place : kPlaces) ASSERT_EQ(in_use(place), place == to ? 6 * Tier::kPage : 0);
+    for (const Place place : kPlaces) ASSERT_EQ(in_use(place), place == to ? 6 * kPage : 0);
   }
 }
 
 TEST_F(StoredTest, StaysWhereItIsIfTheOtherTierIsFull) {
-  const Block full = host.allocate(3 * Tier::kPage, "a test");
+  const Block full = host.allocate(3 * kPage, "a test");
   Stored stored(tiers, Place::compute, kBytes, "a test");
   const auto bytes = random_bytes(kBytes, 1);
   stored.store(tiers, 0, kBytes, bytes.data());

@@ -12,8 +12,6 @@
 namespace gemini {
 namespace {
 
-constexpr std::int64_t kPage = Tier::kPage;
-
 // No more address space than the process has now and a little
 class AddressSpace {
  public:

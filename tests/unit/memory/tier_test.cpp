@@ -12,8 +12,6 @@
 namespace gemini {
 namespace {
 
-constexpr std::int64_t kPage = Tier::kPage;
-
 std::string oom(const Tier& tier, std::int64_t bytes, const char* what) {
   try {
     tier.require(bytes, what);
@@ -25,11 +23,11 @@ std::string oom(const Tier& tier, std::int64_t bytes, const char* what) {
 }
 
 TEST(Tier, CountsWholePages) {
-  EXPECT_EQ(Tier::rounded(0), 0);
-  EXPECT_EQ(Tier::rounded(1), kPage);
-  EXPECT_EQ(Tier::rounded(kPage), kPage);
-  EXPECT_EQ(Tier::rounded(kPage + 1), 2 * kPage);
-  EXPECT_EQ(Tier::rounded(std::int64_t{1} << 40), std::int64_t{1} << 40);
+  EXPECT_EQ(whole_pages(0), 0);
+  EXPECT_EQ(whole_pages(1), kPage);
+  EXPECT_EQ(whole_pages(kPage), kPage);
+  EXPECT_EQ(whole_pages(kPage + 1), 2 * kPage);
+  EXPECT_EQ(whole_pages(std::int64_t{1} << 40), std::int64_t{1} << 40);
 }
 
 TEST(Tier, BlocksAreZeroAlignedAndGivenBack) {
@@ -137,15 +135,15 @@ struct Owned {
   [[nodiscard]] std::int64_t bytes() const {
     std::int64_t sum = 0;
     for (const Block& block : blocks) sum += block.bytes();
-    for (const auto& slot : slots) sum += Tier::rounded(slot.second);
+    for (const auto& slot : slots) sum += whole_pages(slot.second);
     return sum;
   }
 };
 
 void act(Tier& tier, Owned& owned, std::mt19937_64& random) {
   const auto bytes = static_cast<std::int64_t>(random() % (4 * kPage) + 1);
-  const bool fits = owned.bytes() + Tier::rounded(bytes) <= tier.limit();
-  ASSERT_EQ(tier.fits(Tier::rounded(bytes)), fits);
+  const bool fits = owned.bytes() + whole_pages(bytes) <= tier.limit();
+  ASSERT_EQ(tier.fits(whole_pages(bytes)), fits);
   const auto kind = random() % 4;
   try {
     if (kind == 0) owned.blocks.push_back(tier.allocate(bytes, "a test"));

@@ -11,13 +11,13 @@ namespace {
 TEST(Trace, FindsTheNextBeginThatLeasesAChunk) {
   const Trace trace = traces::forward({{0, 1}, {2}, {1}}, 4);  // begins at 0, 2, 4
   EXPECT_EQ(trace.size(), 6);
-  EXPECT_EQ(trace.first_use(0), 0);
+  EXPECT_EQ(trace.next_use(0, -1), 0);
   EXPECT_EQ(trace.next_use(0, 0), Trace::kNever);
   EXPECT_EQ(trace.next_use(1, 0), 4);
   EXPECT_EQ(trace.next_use(1, 3), 4);
   EXPECT_EQ(trace.next_use(1, 4), Trace::kNever);
-  EXPECT_EQ(trace.first_use(2), 2);
-  EXPECT_EQ(trace.first_use(3), Trace::kNever);
+  EXPECT_EQ(trace.next_use(2, -1), 2);
+  EXPECT_EQ(trace.next_use(3, -1), Trace::kNever);
 }
 
 TEST(Trace, EndsAreNoUses) {
@@ -28,12 +28,11 @@ TEST(Trace, EndsAreNoUses) {
 
 TEST(Trace, ComparesOperationsByKindPhaseAndChunks) {
   const TraceEvent one = traces::begin({1, 2}, {1}, 5);
-  TraceEvent other = traces::begin({1, 2}, {2}, 7);
-  EXPECT_TRUE(one.same_operation(other));
-  other.phase = GEMINI_RECOMPUTE;
-  EXPECT_FALSE(one.same_operation(other));
-  EXPECT_FALSE(one.same_operation(traces::begin({2, 1}, {1})));
-  EXPECT_FALSE(traces::begin({1}).same_operation(traces::end({1})));
+  const auto begin = TraceEvent::Kind::begin;
+  EXPECT_TRUE(one.is(begin, one.phase, {1, 2}));
+  EXPECT_FALSE(one.is(TraceEvent::Kind::end, one.phase, {1, 2}));
+  EXPECT_FALSE(one.is(begin, GEMINI_RECOMPUTE, {1, 2}));
+  EXPECT_FALSE(one.is(begin, one.phase, {2, 1}));
 }
 
 TEST(Trace, IsWellFormedIfItCanBeAnIteration) {
@@ -58,7 +57,7 @@ TEST(Trace, IsWellFormedIfItCanBeAnIteration) {
 
 TEST(Trace, AnEmptyOneHasNoEvents) {
   EXPECT_EQ(Trace().size(), 0);
-  EXPECT_EQ(Trace({}, 2).first_use(1), Trace::kNever);
+  EXPECT_EQ(Trace({}, 2).next_use(1, -1), Trace::kNever);
 }
 
 }  // namespace

@@ -43,14 +43,14 @@ TEST(TraceText, IsReadAsItWasWritten) {
     for (int e = 0; e < read.size(); ++e) {
       const TraceEvent& wrote = made.trace.events()[static_cast<std::size_t>(e)];
       const TraceEvent& got = read.events()[static_cast<std::size_t>(e)];
-      EXPECT_TRUE(got.same_operation(wrote));
+      EXPECT_TRUE(got.is(wrote.kind, wrote.phase, wrote.chunks));
       EXPECT_EQ(got.opens, wrote.opens);
       EXPECT_EQ(got.closes, wrote.closes);
       EXPECT_EQ(got.compute_ns, wrote.compute_ns);
       EXPECT_EQ(got.non_model_bytes, wrote.non_model_bytes);
     }
     for (int chunk = 0; chunk < chunks; ++chunk)
-      EXPECT_EQ(read.first_use(chunk), made.trace.first_use(chunk));
+      EXPECT_EQ(read.next_use(chunk, -1), made.trace.next_use(chunk, -1));
   }
 }
 

@@ -10,7 +10,6 @@ using namespace gemini;
 
 namespace {
 
-constexpr std::int64_t kPage = Tier::kPage;
 constexpr std::int64_t kElems = 2048;  // of a tensor and a chunk; F32: two pages
 
 class ModelPlanTest : public testing::Test {
