@@ -21,6 +21,10 @@ class Log {
   void info(fmt::format_string<Args...> words, Args&&... args) const {
     write(LogLevel::info, "info", fmt::format(words, std::forward<Args>(args)...));
   }
+  template <class... Args>
+  void warning(fmt::format_string<Args...> words, Args&&... args) const {
+    write(LogLevel::warn, "warning", fmt::format(words, std::forward<Args>(args)...));
+  }
   void error(std::string_view words) const { write(LogLevel::error, "error", std::string(words)); }
 
  private:

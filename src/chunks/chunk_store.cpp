@@ -71,8 +71,9 @@ ChunkStore::ChunkStore(const std::vector<TensorSpec>& tensors, Layout layout, in
     chunk.status = &statuses_[c];
     chunk.status->leases = chunk.spec.resident ? 1 : 0;  // ours, for ever
     chunk.pieces = pieces_of_shard(layout_, tensors, chunk.index, rank);
-    chunk.item(Item::param) = Stored(tiers_, home(chunk.index, Item::param),
-                                     chunk.spec.shard_elems * size_of(chunk.spec.dtype), kShards);
+    chunk.item(Item::param) =
+        Stored(tiers_, home(chunk.index, Item::param), chunk.spec.shard_elems * size_of(chunk.spec.dtype),
+               kShards, transport_.shard_pages(chunk.index));
     chunk.tensors_in[static_cast<std::size_t>(TensorState::hold)] =
         static_cast<int>(chunk.spec.tensors.size());
   }
@@ -81,7 +82,7 @@ ChunkStore::ChunkStore(const std::vector<TensorSpec>& tensors, Layout layout, in
 ChunkStore::~ChunkStore() {
   for (Chunk& chunk : chunks_) {
     if (chunk.slot != nullptr) compute().give_slot(chunk.slot, chunk.gathered_bytes());
-    if (chunk.gradient != nullptr) compute().give_slot(chunk.gradient, chunk.gradient_bytes());
+    if (chunk.gradient != nullptr) give_gradient_slot(chunk, chunk.gradient);
     if (chunk.landing != nullptr) compute().give_slot(chunk.landing, chunk.sum_bytes());
   }
 }
@@ -105,7 +106,25 @@ void ChunkStore::move(Chunk& chunk, Item item, Place to) {
   ensure(item != Item::param || !chunk.status->present(), "a shard moves while nobody gathers it");
   const TimelineSpan span(
       timeline_, chunk_move(chunk, name_of(item), chunk.item(item).bytes(), chunk.item(item).place(), to));
+  const bool leaves = item == Item::param && chunk.item(item).place() == Place::compute;
+  if (leaves)
+    if (auto vacated = transport_.vacate(chunk.index))
+      queue_.run(std::move(vacated), "ranks that still read a shard that is to move");
   chunk.item(item).move_to(tiers_, to, kShards);
+  if (item == Item::param) publish(chunk);
+}
+
+std::byte* ChunkStore::take_gradient_slot(const Chunk& chunk) {
+  return compute().take_slot(chunk.gradient_bytes(), "the gradients of this operation",
+                             transport_.gradient_pages());
+}
+
+void ChunkStore::give_gradient_slot(const Chunk& chunk, std::byte* slot) noexcept {
+  compute().give_slot(slot, chunk.gradient_bytes(), transport_.gradient_pages());
+}
+
+ShardedChunk ChunkStore::sharded(const Chunk& chunk) const {
+  return {chunk.spec.shard_elems, chunk.spec.dtype, chunk.item(Item::param).data(), chunk.index};
 }
 
 std::int64_t ChunkStore::slot_bytes(const Chunk& chunk) const {
@@ -114,30 +133,27 @@ std::int64_t ChunkStore::slot_bytes(const Chunk& chunk) const {
 }
 
 std::byte* ChunkStore::gathered(const Chunk& chunk) const {
-  return transport_.view({chunk.spec.shard_elems, chunk.spec.dtype, chunk.item(Item::param).data()},
-                         chunk.slot);
+  return transport_.view(sharded(chunk), chunk.slot);
 }
 
 // A shard of a lower tier is brought to its place in the slot first.
 std::unique_ptr<Operation> ChunkStore::gather_operation(Chunk& chunk) {
   Stored& shard = chunk.item(Item::param);
-  ShardedChunk sharded{chunk.spec.shard_elems, chunk.spec.dtype, shard.data()};
-  if (shard.place() == Place::compute) return transport_.acquire(sharded, chunk.slot);
-  sharded.shard = chunk.slot + rank_ * sharded.shard_bytes();
-  tiers_.moved_bytes += sharded.shard_bytes();
-  return std::make_unique<StagedGather>(tiers_, shard, sharded.shard_bytes(), sharded.shard,
-                                        transport_.acquire(sharded, chunk.slot));
+  ShardedChunk staged = sharded(chunk);
+  if (shard.place() == Place::compute) return transport_.acquire(staged, chunk.slot);
+  staged.shard = chunk.slot + rank_ * staged.shard_bytes();
+  tiers_.moved_bytes += staged.shard_bytes();
+  return std::make_unique<StagedGather>(tiers_, shard, staged.shard_bytes(), staged.shard,
+                                        transport_.acquire(staged, chunk.slot));
 }
 
 void ChunkStore::take_gather_ticket(Chunk& chunk, bool ahead) {
   ++counters_.gathers;
-  // Where the shard is the copy there is nothing to do.
-  if (slot_bytes(chunk) == 0) {
-    chunk.arrival = 0;
-  } else {
+  chunk.arrival = 0;
+  if (auto gather = gather_operation(chunk)) {
     TimelineEvent event = chunk_event(TimelineEvent::Track::gathers, chunk, "gather", chunk.gathered_bytes());
     event.ahead = ahead;
-    chunk.arrival = queue_.submit_background(recorded(gather_operation(chunk), timeline_, event));
+    chunk.arrival = queue_.submit_background(recorded(std::move(gather), timeline_, event));
   }
   chunk.status->copy = Copy::arriving;
 }
@@ -169,6 +185,7 @@ void ChunkStore::release(Chunk& chunk) {
   ensure(chunk.status->present() && chunk.status->leases == 0,
          "only a gathered chunk without leases is released");
   await(chunk);
+  transport_.leave(chunk.index);
   if (chunk.slot != nullptr) compute().give_slot(std::exchange(chunk.slot, nullptr), chunk.gathered_bytes());
   chunk.status->copy = Copy::absent;
   chunk.status->transient = false;

@@ -90,7 +90,11 @@ class ChunkStore {
   // Adds gradient sum, master (filled from the shard) and state arrays to a chunk that has none.
   void add_training_state(Chunk& chunk, const TrainingState& state, const HomeOf& home);
   void set_state_count(Chunk& chunk, int states, const HomeOf& home);
+  // Waits for ranks that still read a shard of parameters.
   void move(Chunk& chunk, Item item, Place to);
+  // Buffers of whole gradients, in compute memory.
+  std::byte* take_gradient_slot(const Chunk& chunk);
+  void give_gradient_slot(const Chunk& chunk, std::byte* slot) noexcept;
 
   // Starts a gather; what it needs must fit: see slot_bytes. ahead: of the operation that needs it.
   void fetch(Chunk& chunk, bool ahead = false);
@@ -100,6 +104,8 @@ class ChunkStore {
     fetch(chunk);
     await(chunk);
   }
+  // This rank's shard of the chunk has new values.
+  void publish(const Chunk& chunk) { transport_.publish(chunk.index); }
   // Starts to gather a present chunk again whose shards changed.
   void refresh(Chunk& chunk);
   void release(Chunk& chunk);
@@ -129,6 +135,7 @@ class ChunkStore {
   [[nodiscard]] Bytes shard_bytes() const;
 
  private:
+  [[nodiscard]] ShardedChunk sharded(const Chunk& chunk) const;
   [[nodiscard]] std::unique_ptr<Operation> gather_operation(Chunk& chunk);
   void take_gather_ticket(Chunk& chunk, bool ahead);
 

@@ -12,14 +12,15 @@ namespace gemini {
 
 class StagedGather final : public Operation {
  public:
-  // A read from a file starts at once, ahead of the operation's turn in the queue.
+  // A read from a file starts at once, ahead of the operation's turn in the queue. gather NULL: staging is
+  // all.
   StagedGather(Tiers& tiers, const Stored& shard, std::int64_t bytes, std::byte* place,
                std::unique_ptr<Operation> gather)
       : tiers_(tiers), shard_(shard), bytes_(bytes), place_(place), gather_(std::move(gather)) {
     if (shard_.in_file()) reading_ = tiers_.files->read(shard_.extent(), 0, place_, bytes_);
   }
 
-  bool poll() override { return staged() && gather_->poll(); }
+  bool poll() override { return staged() && (!gather_ || gather_->poll()); }
 
  private:
   bool staged() {

@@ -13,9 +13,12 @@ constexpr std::int64_t kPiece = 32768;
 
 CanonicalSum::Contributions advanced(const CanonicalSum::Contributions& contribution, std::int64_t bytes) {
   CanonicalSum::Contributions there = contribution;
-  for (const std::byte*& values : there) values += bytes;
+  for (const std::byte*& values : there)
+    if (values != nullptr) values += bytes;
   return there;
 }
+
+alignas(64) constexpr std::byte kZeros[kPiece * sizeof(double)] = {};
 
 }  // namespace
 
@@ -24,6 +27,7 @@ void CanonicalSum::add_node(const std::vector<int>& ranks, DType type, std::int6
   bool empty = true;
   for (const int rank : ranks) {
     const std::byte* values = contribution[static_cast<std::size_t>(rank)];
+    if (values == nullptr) values = kZeros;
     if (empty)
       kernels::convert(type, values, wide(type), sum, count);
     else

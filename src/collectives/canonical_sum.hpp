@@ -17,7 +17,8 @@ class CanonicalSum {
   // nodes: the contributing ranks by node, see Topology.
   explicit CanonicalSum(std::vector<std::vector<int>> nodes) : nodes_(std::move(nodes)) {}
 
-  // sum[i] = contributions of all ranks to element i; sum is of wide(type). contribution[r]: rank r's values.
+  // sum[i] = contributions of all ranks to element i; sum is of wide(type). contribution[r]: rank r's values,
+  // NULL for zeros.
   void add_up(DType type, std::int64_t count, const Contributions& contribution, std::byte* sum);
 
   // The same for elements [first, first + count) of the shard, stored in reduction.sum. contribution[r]:

@@ -99,6 +99,12 @@ void CommQueue::progress() {
   hear(nullptr);
 }
 
+void CommQueue::drive_once() {
+  const std::lock_guard lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
+  advance();
+}
+
 void CommQueue::advance() {
   try {
     while (!operations_.empty() && operations_.front()->poll()) {

@@ -56,6 +56,10 @@ class CommQueue {
   }
   void wait_all() { wait(submitted_.load(), "finishing what is under way"); }
   void progress();
+  // The same for what is under way alone; nothing if nothing is.
+  void drive() {
+    if (in_flight() > 0) drive_once();
+  }
 
   [[nodiscard]] std::int64_t in_flight() const noexcept { return submitted_.load() - completed_.load(); }
   [[nodiscard]] std::int64_t stall_ns() const noexcept { return stall_ns_; }
@@ -74,6 +78,7 @@ class CommQueue {
   static int on_finalize(MPI_Comm comm, int keyval, void* queue, void* extra);
   void stop_worker() noexcept;
 
+  void drive_once();
   void advance();                                   // with mutex_ held
   [[nodiscard]] Clock::duration idle_time() const;  // with mutex_ held; 0: poll again
   void hear(const char* what);                      // with mutex_ held; what: of the wait, NULL outside one

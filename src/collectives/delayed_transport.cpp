@@ -48,6 +48,7 @@ class DelayedTransport final : public TransportOver {
   // The real transport has counted what the operation will send.
   [[nodiscard]] std::unique_ptr<Operation> delayed(std::unique_ptr<Operation> operation,
                                                    std::int64_t before) const {
+    if (!operation) return nullptr;
     const double bits = 8.0 * static_cast<double>(sent() - before);
     const std::chrono::duration<double, std::nano> time(1e3 * delay_.latency_us + bits / delay_.gbit_per_s);
     return std::make_unique<Delayed>(std::move(operation), std::chrono::duration_cast<Clock::duration>(time));

@@ -13,7 +13,8 @@ std::vector<std::vector<int>> one_node_of(int ranks) {
   return {all};
 }
 
-// Places of so many bytes, one for each peer.
+}  // namespace
+
 std::vector<std::byte*> places_in(std::vector<std::byte>& staging, std::size_t peers, std::int64_t bytes) {
   const auto size = static_cast<std::size_t>(bytes);
   if (staging.size() < size * peers) staging.resize(size * peers);
@@ -21,8 +22,6 @@ std::vector<std::byte*> places_in(std::vector<std::byte>& staging, std::size_t p
   for (std::size_t peer = 0; peer < peers; ++peer) places.push_back(staging.data() + peer * size);
   return places;
 }
-
-}  // namespace
 
 ReductionRoom::ReductionRoom(const Topology& topology, std::int64_t bytes, std::int64_t limit)
     : group_sum(nodes_of_group(topology)),

@@ -23,6 +23,9 @@ struct ReductionRoom {
   std::vector<std::byte> sent, received, values, group_sums;
 };
 
+// Places of so many bytes in the staging, one for each peer.
+std::vector<std::byte*> places_in(std::vector<std::byte>& staging, std::size_t peers, std::int64_t bytes);
+
 class MpiReduction final : public Operation {
  public:
   MpiReduction(MPI_Comm comm, const Topology& topology, ReductionRoom& room,

@@ -1,6 +1,5 @@
 #include "collectives/mpi_transport.hpp"
 
-#include "collectives/basic_operations.hpp"
 #include "collectives/mpi_gather.hpp"
 
 namespace gemini {
@@ -16,7 +15,7 @@ MpiTransport::MpiTransport(Communicator comm, Topology topology, std::int64_t co
 }
 
 std::unique_ptr<Operation> MpiTransport::acquire(const ShardedChunk& chunk, std::byte* slot) {
-  if (slot == nullptr && ranks() == 1) return std::make_unique<Nothing>();  // the shard is the chunk
+  if (slot == nullptr && ranks() == 1) return nullptr;  // the shard is the chunk
   const WireFormat format(chunk.dtype, types_.gather);
   wire_.gather_bytes += format.bytes_for(chunk.shard_elems) * (ranks() - 1);
   const Communicator& comm = topology_.replicas() > 1 ? group_comm_ : comm_;

@@ -37,6 +37,7 @@ class MpiTransport final : public Transport {
   }
   std::unique_ptr<Operation> reduce(const GradientReduction& reduction) override;
 
+  [[nodiscard]] MPI_Comm comm() const { return comm_.get(); }
   void free_communicators() noexcept;
 
  private:

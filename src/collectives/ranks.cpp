@@ -3,6 +3,7 @@
 #include "collectives/delayed_transport.hpp"
 #include "collectives/mpi_transport.hpp"
 #include "collectives/ordered_transport.hpp"
+#include "collectives/shared_transport.hpp"
 #include "collectives/timed_transport.hpp"
 
 namespace gemini {
@@ -38,7 +39,14 @@ Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()
         std::make_unique<MpiTransport>(std::move(chunks), topology_, INT_MAX,
                                        WireTypes{options.text("gather_dtype"), options.text("reduce_dtype")});
     free_transport_ = [raw = transport.get()] { raw->free_communicators(); };
-    transport_ = std::move(transport);
+    const std::string& wanted = options.text("collectives");
+    if ((wanted == "auto" || wanted == "shared") && SharedTransport::possible(topology_)) {
+      auto shared = std::make_unique<SharedTransport>(std::move(transport), topology_);
+      shared_ = shared.get();
+      transport_ = std::move(shared);
+    } else {
+      transport_ = std::move(transport);
+    }
   }
   if (options.text("check") != "off" && topology_.ranks > 1)
     transport_ = std::make_unique<OrderedTransport>(std::move(transport_), *agreement_);

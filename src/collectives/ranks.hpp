@@ -13,6 +13,8 @@
 
 namespace gemini {
 
+class SharedTransport;
+
 class Ranks {
  public:
   // Collective over parent, which is duplicated. check throws what this rank has against the options; all
@@ -41,13 +43,16 @@ class Ranks {
   [[nodiscard]] Transport& transport() { return *transport_; }
   [[nodiscard]] TimedTransport& timed() { return *timed_; }
   [[nodiscard]] const Transport& transport() const { return *transport_; }
+  // NULL: these ranks, or these options, share nothing.
+  [[nodiscard]] SharedTransport* shared() { return shared_; }
 
  private:
   Topology topology_;
   std::unique_ptr<CommQueue> queue_;
   std::unique_ptr<Agreement> agreement_;
   std::unique_ptr<Transport> transport_;
-  TimedTransport* timed_ = nullptr;  // the same
+  TimedTransport* timed_ = nullptr;    // the same
+  SharedTransport* shared_ = nullptr;  // below it
   std::function<void()> free_transport_;
 };
 

@@ -1,4 +1,3 @@
-#include "collectives/basic_operations.hpp"
 #include "collectives/canonical_sum.hpp"
 #include "collectives/transport.hpp"
 
@@ -28,9 +27,7 @@ class SelfTransport final : public Transport {
   [[nodiscard]] const char* name() const override { return "self"; }
   [[nodiscard]] int ranks() const override { return 1; }
   [[nodiscard]] bool needs_slot() const override { return false; }
-  std::unique_ptr<Operation> acquire(const ShardedChunk&, std::byte*) override {
-    return std::make_unique<Nothing>();
-  }
+  std::unique_ptr<Operation> acquire(const ShardedChunk&, std::byte*) override { return nullptr; }
   [[nodiscard]] std::byte* view(const ShardedChunk& chunk, std::byte* slot) const override {
     return slot != nullptr ? slot : chunk.shard;
   }

@@ -30,8 +30,9 @@ class Timed final : public Operation {
 }  // namespace
 
 std::unique_ptr<Operation> TimedTransport::acquire(const ShardedChunk& chunk, std::byte* slot) {
-  return std::make_unique<Timed>(TransportOver::acquire(chunk, slot), ranks() * chunk.shard_bytes(),
-                                 gathers_);
+  auto operation = TransportOver::acquire(chunk, slot);
+  if (!operation) return nullptr;
+  return std::make_unique<Timed>(std::move(operation), ranks() * chunk.shard_bytes(), gathers_);
 }
 
 std::unique_ptr<Operation> TimedTransport::reduce(const GradientReduction& reduction) {

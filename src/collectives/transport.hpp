@@ -1,8 +1,9 @@
 // How chunks travel between the ranks that share one copy of the model.
 //
 // A transport speaks of chunks and returns operations for the queue. Where a gathered chunk lies is the
-// transport's choice: it may need a slot of ours, or show memory that is there already. Addresses are
-// asked at each lease.
+// transport's choice: it may need a slot of ours, or show memory that is there already, which ranks then
+// share: it says where shards and gradients are to lie, and hears when a shard was changed and when nobody
+// here reads a chunk any more. Addresses are asked at each lease.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 
 #include "base/dtype.hpp"
 #include "collectives/comm_queue.hpp"
+#include "memory/page_source.hpp"
 
 namespace gemini {
 
@@ -19,6 +21,7 @@ struct ShardedChunk {
   std::int64_t shard_elems;
   DType dtype;
   std::byte* shard;
+  int index = 0;  // of the chunk
   [[nodiscard]] std::int64_t shard_bytes() const { return shard_elems * size_of(dtype); }
 };
 
@@ -30,6 +33,7 @@ struct GradientReduction {
   std::byte* sum;             // this rank's shard of the sum
   bool first;                 // true: sum = total / divisor, false: sum += total / divisor
   double divisor;
+  bool from_slot = false;  // the buffer, of all ranks, is of gradient_pages()
 };
 
 struct WireCounters {
@@ -46,14 +50,25 @@ class Transport {
 
   [[nodiscard]] virtual const char* name() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
-  // Whether acquire() needs a slot of ranks() * shard_bytes.
+  // Whether acquire() needs a slot of ranks() * shard_bytes even where the shard lies in compute memory.
   [[nodiscard]] virtual bool needs_slot() const = 0;
   // Makes all shards readable at view(chunk, slot). A shard staged in its own place of the slot is welcome:
-  // chunk.shard == slot + rank * shard_bytes.
+  // chunk.shard == slot + rank * shard_bytes. NULL: they are readable already.
   virtual std::unique_ptr<Operation> acquire(const ShardedChunk& chunk, std::byte* slot) = 0;
   [[nodiscard]] virtual std::byte* view(const ShardedChunk& chunk, std::byte* slot) const = 0;
   // Contributions are added in rank order within a node, then node sums in order of their first rank.
   virtual std::unique_ptr<Operation> reduce(const GradientReduction& reduction) = 0;
+
+  // Where shards in compute memory and gradients that will be reduced are to lie.
+  virtual PageSource& shard_pages(int /*chunk*/) { return private_pages(); }
+  virtual PageSource& gradient_pages() { return private_pages(); }
+  // This rank's shard has new values; every rank says so equally often. No rank reads the chunk while it
+  // changes: ranks agreed on that.
+  virtual void publish(int /*chunk*/) {}
+  // This rank reads the chunk no more until it acquires it again.
+  virtual void leave(int /*chunk*/) {}
+  // Complete once no rank reads the chunk; NULL: none does.
+  virtual std::unique_ptr<Operation> vacate(int /*chunk*/) { return nullptr; }
 
   [[nodiscard]] virtual const WireCounters& wire() const { return wire_; }
   virtual void reset_wire() { wire_ = {}; }

@@ -24,8 +24,16 @@ class TransportOver : public Transport {
   std::unique_ptr<Operation> reduce(const GradientReduction& reduction) override {
     return real_->reduce(reduction);
   }
+  PageSource& shard_pages(int chunk) override { return real_->shard_pages(chunk); }
+  PageSource& gradient_pages() override { return real_->gradient_pages(); }
+  void publish(int chunk) override { real_->publish(chunk); }
+  void leave(int chunk) override { real_->leave(chunk); }
+  std::unique_ptr<Operation> vacate(int chunk) override { return real_->vacate(chunk); }
   [[nodiscard]] const WireCounters& wire() const override { return real_->wire(); }
   void reset_wire() override { real_->reset_wire(); }
+
+ protected:
+  [[nodiscard]] Transport& real() const { return *real_; }
 
  private:
   std::unique_ptr<Transport> real_;

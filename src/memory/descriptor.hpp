@@ -1,8 +1,10 @@
 // A file descriptor that closes itself, and the words for what the system says against one.
 #pragma once
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -11,6 +13,12 @@ namespace gemini {
 
 inline std::string words_of_errno(int error) {
   return std::generic_category().message(error);
+}
+
+// Larger files are refused, and whoever tries gets a signal that ends the process.
+inline bool may_grow_to(std::int64_t bytes) noexcept {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || static_cast<rlim_t>(bytes) <= limit.rlim_cur;
 }
 
 class Descriptor {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -81,9 +80,7 @@ int write_zeros(int fd, std::int64_t from, std::int64_t to) {
 
 // fallocate, as glibc's posix_fallocate makes do with a byte in each block where the former does not work
 int preallocate(int fd, std::int64_t from, std::int64_t to) {
-  rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);
-  if (static_cast<rlim_t>(to) > limit.rlim_cur) return EFBIG;  // trying would raise SIGXFSZ
+  if (!may_grow_to(to)) return EFBIG;
   int result;
   do {
     result = fallocate(fd, 0, from, to - from);

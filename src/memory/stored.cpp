@@ -19,16 +19,21 @@ void write_zeros(SpillFile& files, const Extent& extent) {
 
 }  // namespace
 
-Stored::Stored(Tiers& tiers, Place place, std::int64_t bytes, const char* what)
-    : bytes_(bytes), place_(place) {
+Stored::Stored(Tiers& tiers, Place place, std::int64_t bytes, const char* what, PageSource& pages)
+    : bytes_(bytes), place_(place), pages_(&pages) {
   if (bytes == 0) return;
   if (place != Place::file) {
-    block_ = tiers.memory(place).allocate(bytes, what);
+    take_memory(tiers, what);
     return;
   }
   ensure(tiers.files != nullptr, "files are used where there is a spill_dir");
   extent_ = tiers.files->allocate(whole_pages(bytes));
   if (!extent_.fresh()) write_zeros(*tiers.files, extent_);
+}
+
+void Stored::take_memory(Tiers& tiers, const char* what) {
+  PageSource& pages = place_ == Place::compute ? *pages_ : private_pages();
+  block_ = tiers.memory(place_).allocate(bytes_, what, pages);
 }
 
 void Stored::load(Tiers& tiers, std::int64_t offset, std::int64_t bytes, void* to) const {
@@ -50,11 +55,12 @@ void Stored::move_to(Tiers& tiers, Place place, const char* what) {
   Stored there;
   there.bytes_ = bytes_;
   there.place_ = place;
+  there.pages_ = pages_;
   if (place == Place::file) {
     there.extent_ = tiers.files->allocate(whole_pages(bytes_));
     there.store(tiers, 0, bytes_, data());
   } else {
-    there.block_ = tiers.memory(place).allocate(bytes_, what);
+    there.take_memory(tiers, what);
     load(tiers, 0, bytes_, there.data());
   }
   tiers.moved_bytes += bytes_;

@@ -24,7 +24,9 @@ class Stored {
  public:
   Stored() = default;
   // Zero-filled. what: for the words of a refusal, "the shards of this model".
-  Stored(Tiers& tiers, Place place, std::int64_t bytes, const char* what);
+  // pages: of compute memory, for the whole life.
+  Stored(Tiers& tiers, Place place, std::int64_t bytes, const char* what,
+         PageSource& pages = private_pages());
 
   explicit operator bool() const noexcept { return bytes_ > 0; }
   [[nodiscard]] Place place() const noexcept { return place_; }
@@ -40,8 +42,11 @@ class Stored {
   void move_to(Tiers& tiers, Place place, const char* what);
 
  private:
+  void take_memory(Tiers& tiers, const char* what);
+
   std::int64_t bytes_ = 0;
   Place place_ = Place::compute;
+  PageSource* pages_ = nullptr;
   Block block_;    // in memory
   Extent extent_;  // in a file
 };

@@ -1,7 +1,5 @@
 #include "memory/tier.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -10,22 +8,16 @@
 #include "memory/poison.hpp"
 
 namespace gemini {
-namespace {
-
-void* pages_of_the_machine(std::int64_t bytes) {
-  return mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-              -1, 0);
-}
-
-}  // namespace
 
 Block::Block(Block&& other) noexcept
     : tier_(other.tier_),
+      pages_(other.pages_),
       data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)) {}
 
 Block& Block::operator=(Block&& other) noexcept {
   std::swap(tier_, other.tier_);
+  std::swap(pages_, other.pages_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   return *this;
@@ -34,7 +26,7 @@ Block& Block::operator=(Block&& other) noexcept {
 Block::~Block() {
   if (data_ == nullptr) return;
   tier_->in_use_ -= bytes_;
-  tier_->unmap(data_, bytes_);
+  tier_->unmap(data_, bytes_, *pages_);
 }
 
 Tier::~Tier() {
@@ -55,20 +47,20 @@ void Tier::require(std::int64_t bytes, const char* what, std::int64_t returning)
          text::format_bytes(free - guests_), text::format_bytes(guests_));
 }
 
-Block Tier::allocate(std::int64_t bytes, const char* what) {
+Block Tier::allocate(std::int64_t bytes, const char* what, PageSource& pages) {
   const std::int64_t size = whole_pages(bytes);
   if (size == 0) return {};
-  std::byte* data = map(size, what, GEMINI_ERR_OUT_OF_MEMORY);
+  std::byte* data = map(size, what, pages, GEMINI_ERR_OUT_OF_MEMORY);
   in_use_ += size;
-  return {*this, data, size};
+  return {*this, pages, data, size};
 }
 
-std::byte* Tier::take_slot(std::int64_t bytes, const char* what) {
+std::byte* Tier::take_slot(std::int64_t bytes, const char* what, PageSource& pages) {
   const std::int64_t size = whole_pages(bytes);
-  auto& idle = idle_[size];
+  auto& idle = idle_[{&pages, size}];
   std::byte* slot = nullptr;
   if (idle.empty()) {
-    slot = map(size, what, GEMINI_ERR_DEVICE);
+    slot = map(size, what, pages, GEMINI_ERR_DEVICE);
   } else {
     slot = idle.back();
     idle.pop_back();
@@ -78,11 +70,11 @@ std::byte* Tier::take_slot(std::int64_t bytes, const char* what) {
   return slot;
 }
 
-void Tier::give_slot(std::byte* slot, std::int64_t bytes) noexcept {
+void Tier::give_slot(std::byte* slot, std::int64_t bytes, PageSource& pages) noexcept {
   const std::int64_t size = whole_pages(bytes);
   poison(slot, size);
   in_use_ -= size;
-  idle_[size].push_back(slot);
+  idle_[{&pages, size}].push_back(slot);
 }
 
 void Tier::add_guest(std::int64_t bytes) {
@@ -102,31 +94,31 @@ void Tier::remove_guest(std::int64_t bytes) noexcept {
   held_ -= bytes;
 }
 
-std::byte* Tier::map(std::int64_t bytes, const char* what, gemini_status_t if_refused) {
+std::byte* Tier::map(std::int64_t bytes, const char* what, PageSource& pages, gemini_status_t if_refused) {
   require(bytes, what);
   if (limit_ >= 0 && held_ + bytes > limit_) drop_idle_slots();
-  void* data = pages_of_the_machine(bytes);
-  if (data == MAP_FAILED) {
+  std::byte* data = pages.take(bytes);
+  if (data == nullptr) {
     drop_idle_slots();
-    data = pages_of_the_machine(bytes);
+    data = pages.take(bytes);
   }
-  if (data == MAP_FAILED)
+  if (data == nullptr)
     fail(if_refused, "{} need {}: the machine does not give them, although the budget {} allows it", what,
          text::format_bytes(bytes), option_);
   held_ += bytes;
   peak_ = std::max(peak_, held_);
-  return static_cast<std::byte*>(data);
+  return data;
 }
 
-void Tier::unmap(std::byte* data, std::int64_t bytes) noexcept {
+void Tier::unmap(std::byte* data, std::int64_t bytes, PageSource& pages) noexcept {
   unpoison(data, bytes);
-  munmap(data, static_cast<std::size_t>(bytes));
+  pages.give(data, bytes);
   held_ -= bytes;
 }
 
 void Tier::drop_idle_slots() noexcept {
-  for (auto& [bytes, slots] : idle_) {
-    for (std::byte* slot : slots) unmap(slot, bytes);
+  for (auto& [kind, slots] : idle_) {
+    for (std::byte* slot : slots) unmap(slot, kind.second, *kind.first);
     slots.clear();
   }
 }

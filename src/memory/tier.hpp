@@ -1,19 +1,21 @@
 // One place where model data can lie, with a budget that is never exceeded.
 //
 // An allocation counts in whole pages. Blocks live as long as the model (shards, state); slots are equal
-// pieces taken and given back all the time (gathered chunks, gradients) and kept for reuse. What is asked of
-// the budget is known before anything moves: fits() looks only at what is in use, idle slots are given up
-// when their room is needed.
+// pieces taken and given back all the time (gathered chunks, gradients) and kept for reuse. Both may come
+// from a source of their own. What is asked of the budget is known before anything moves: fits() looks only
+// at what is in use, idle slots are given up when their room is needed.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gemini.h"
 #include "memory/page.hpp"
+#include "memory/page_source.hpp"
 
 namespace gemini {
 
@@ -33,10 +35,11 @@ class Block {
 
  private:
   friend class Tier;
-  Block(Tier& tier, std::byte* data, std::int64_t bytes) noexcept
-      : tier_(&tier), data_(data), bytes_(bytes) {}
+  Block(Tier& tier, PageSource& pages, std::byte* data, std::int64_t bytes) noexcept
+      : tier_(&tier), pages_(&pages), data_(data), bytes_(bytes) {}
 
   Tier* tier_ = nullptr;
+  PageSource* pages_ = nullptr;
   std::byte* data_ = nullptr;
   std::int64_t bytes_ = 0;
 };
@@ -64,15 +67,18 @@ class Tier {
 
   // GEMINI_ERR_OUT_OF_MEMORY also if the machine does not give what the budget allows: whoever allocates
   // agrees on the outcome with the other ranks.
-  Block allocate(std::int64_t bytes, const char* what);
+  Block allocate(std::int64_t bytes, const char* what, PageSource& pages = private_pages());
   // In an operation all ranks know what the budget refuses, but a refusal of the machine is of this rank
   // alone: GEMINI_ERR_DEVICE.
-  std::byte* take_slot(std::int64_t bytes, const char* what);
-  void give_slot(std::byte* slot, std::int64_t bytes) noexcept;
+  std::byte* take_slot(std::int64_t bytes, const char* what, PageSource& pages = private_pages());
+  void give_slot(std::byte* slot, std::int64_t bytes, PageSource& pages = private_pages()) noexcept;
 
   // The caller's workspaces. They differ over ranks, so they refuse and never steer.
   void add_guest(std::int64_t bytes);
   void remove_guest(std::int64_t bytes) noexcept;
+
+  // Gives back to their sources what is kept for reuse.
+  void drop_idle_slots() noexcept;
 
   [[nodiscard]] std::int64_t limit() const noexcept { return limit_; }
   [[nodiscard]] std::int64_t in_use() const noexcept { return in_use_; }
@@ -85,9 +91,8 @@ class Tier {
 
  private:
   friend class Block;
-  std::byte* map(std::int64_t bytes, const char* what, gemini_status_t if_refused);
-  void unmap(std::byte* data, std::int64_t bytes) noexcept;
-  void drop_idle_slots() noexcept;
+  std::byte* map(std::int64_t bytes, const char* what, PageSource& pages, gemini_status_t if_refused);
+  void unmap(std::byte* data, std::int64_t bytes, PageSource& pages) noexcept;
 
   std::string option_;
   std::int64_t limit_;
@@ -95,7 +100,7 @@ class Tier {
   std::int64_t guests_ = 0;  // workspaces of the caller
   std::int64_t held_ = 0;    // in use, guests and idle
   std::int64_t peak_ = 0;
-  std::map<std::int64_t, std::vector<std::byte*>> idle_;  // slots by size
+  std::map<std::pair<PageSource*, std::int64_t>, std::vector<std::byte*>> idle_;  // slots by source and size
 };
 
 }  // namespace gemini

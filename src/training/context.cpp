@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "collectives/shared_transport.hpp"
 #include "kernels/runtime.hpp"
 #include "training/supported.hpp"
 #include "training/value_check.hpp"
@@ -94,7 +95,10 @@ void Context::open_files() {
 // auto becomes what it stands for, so that gemini_get_option tells what is in force.
 void Context::resolve_options() {
   options_.set("backend", "host");
-  if (options_.text("collectives") == "auto") options_.set("collectives", "mpi");
+  if (!parse_link_delay(options_.text("collectives"))) {
+    const bool alone = ranks_.topology().ranks == 1;
+    options_.set("collectives", alone ? "mpi" : ranks_.transport().name());
+  }
   options_.set("device_memory", std::to_string(compute_.limit()));
   options_.set("host_memory", std::to_string(host_.limit()));
 }
@@ -115,6 +119,7 @@ void Context::commit() {
     check_not_committed("gemini_commit");
     plan = Trainer::plan(options_, ranks_, registry_, tiers_);
   });
+  share_memory(plan);
   const bool checks_values = options_.text("check") == "values";
   if (checks_values) check_same_data(ranks_, registry_);
   const TraceOrigin origin = origin_of(registry_, plan.layout, ranks_.transport().ranks());
@@ -137,6 +142,19 @@ void Context::commit() {
   for (Parameter& p : registry_.all()) p.initialiser.data = {};
   log_.info("committed {} parameters in {} chunks", registry_.all().size(),
             trainer_->store().chunks().size());
+}
+
+// Where the node has no room for shared memory, chunks travel over MPI, which asks more of compute memory.
+void Context::share_memory(ModelPlan& plan) {
+  SharedTransport* shared = ranks_.shared();
+  if (shared == nullptr || shared->declined()) return;
+  compute_.drop_idle_slots();
+  const std::string refusal = shared->share(ranks_.agreement(), shared_chunks(plan));
+  options_.set("collectives", ranks_.transport().name());
+  if (refusal.empty()) return;
+  log_.warning("nothing is shared on this node, collectives = mpi is used: {}", refusal);
+  ranks_.agreement().act_and_agree(Call::commit,
+                                   [&] { plan = Trainer::plan(options_, ranks_, registry_, tiers_); });
 }
 
 void Context::write_order() {

@@ -71,6 +71,7 @@ class Context {
  private:
   void open_files();
   void resolve_options();
+  void share_memory(ModelPlan& plan);
   void write_order();
 
   Options options_;

@@ -25,8 +25,7 @@ Gradients::Gradients(Registry& registry, ChunkStore& store, Transport& transport
 // Whoever ends a context has seen to it that MPI is done with these.
 Gradients::~Gradients() {
   for (const InFlight& reduction : in_flight_) {
-    if (reduction.buffer != nullptr)
-      store_.compute().give_slot(reduction.buffer, reduction.chunk->gradient_bytes());
+    if (reduction.buffer != nullptr) store_.give_gradient_slot(*reduction.chunk, reduction.buffer);
     if (reduction.landing != nullptr)
       store_.compute().give_slot(reduction.landing, reduction.chunk->sum_bytes());
   }
@@ -63,7 +62,7 @@ std::int64_t Gradients::bytes_to_finish() const {
 }
 
 void Gradients::reserve(Chunk& chunk) {
-  chunk.gradient = store_.compute().take_slot(chunk.gradient_bytes(), kGradients);
+  chunk.gradient = store_.take_gradient_slot(chunk);
   if (lands(chunk)) chunk.landing = store_.compute().take_slot(chunk.sum_bytes(), kGradients);
 }
 
@@ -100,7 +99,7 @@ void Gradients::bring_back(Chunk& chunk) {
 }
 
 void Gradients::give_gradient(Chunk& chunk) {
-  store_.compute().give_slot(std::exchange(chunk.gradient, nullptr), chunk.gradient_bytes());
+  store_.give_gradient_slot(chunk, std::exchange(chunk.gradient, nullptr));
   if (chunk.landing != nullptr)
     store_.compute().give_slot(std::exchange(chunk.landing, nullptr), chunk.sum_bytes());
 }

@@ -100,6 +100,16 @@ Place ModelPlan::home(int chunk, Item item) const {
   return Place::compute;
 }
 
+std::vector<SharedChunk> shared_chunks(const ModelPlan& plan) {
+  std::vector<SharedChunk> chunks;
+  for (const ChunkSpec& spec : plan.layout.chunks) {
+    const auto index = static_cast<int>(chunks.size());
+    chunks.push_back({spec.shard_elems * size_of(spec.dtype), spec.elems * size_of(spec.grad_dtype),
+                      !spec.frozen, plan.home(index, Item::param) == Place::compute});
+  }
+  return chunks;
+}
+
 std::int64_t fill_adapting(std::vector<RestingItem>& items, Rooms rooms, std::int64_t wanted,
                            std::int64_t most) {
   rooms.compute_bytes = std::clamp<std::int64_t>(wanted, 0, std::max<std::int64_t>(most, 0));

@@ -6,6 +6,7 @@
 
 #include "base/options.hpp"
 #include "chunks/chunk_store.hpp"
+#include "collectives/shared_segment.hpp"
 #include "placement/homes.hpp"
 #include "training/registry.hpp"
 
@@ -35,6 +36,9 @@ struct ModelPlan {
 
 // Throws GEMINI_ERR_OUT_OF_MEMORY in words if the model does not fit.
 ModelPlan make_model_plan(const Options& options, const Registry& registry, const ModelLimits& limits);
+
+// What of it ranks may share on a node.
+std::vector<SharedChunk> shared_chunks(const ModelPlan& plan);
 
 // Homes by the rules of placement = auto and planned: as little compute memory as the lower tiers allow, from
 // `wanted` up to `most`. Returns the bytes that fit nowhere.

@@ -45,12 +45,17 @@ void for_each_piece(Registry& registry, const ShardWindow& window, Visit&& visit
 }
 
 // The same for all chunks that wanted(chunk) wants; reads and writes: what the visit does with the arrays.
+// Peers may read a shard's new values once its last window is done.
 template <class Wanted, class Visit>
 void for_each_piece(const Shards& shards, Items reads, Items writes, Wanted&& wanted, Visit&& visit) {
   ShardPass pass(shards.store.tiers(), shards.staging, reads, writes);
   for (Chunk& chunk : shards.store.chunks())
     if (wanted(chunk)) pass.add(chunk);
-  for (ShardWindow window; pass.next(window);) for_each_piece(shards.registry, window, visit);
+  for (ShardWindow window; pass.next(window);) {
+    for_each_piece(shards.registry, window, visit);
+    if ((writes & kValues) != 0 && window.first + window.count == window.chunk->spec.shard_elems)
+      shards.store.publish(*window.chunk);
+  }
 }
 
 // visit(piece) for every piece of a trained parameter whose chunk holds a gradient.

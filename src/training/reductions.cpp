@@ -49,7 +49,8 @@ void Gradients::reduce(Chunk& chunk, DType dtype, const std::byte* gradient, std
                                     gradient,
                                     landing != nullptr ? landing : chunk.item(Item::grad_sum).data(),
                                     !chunk.grad_held,
-                                    rules_.divisor};
+                                    rules_.divisor,
+                                    !rules_.local};
   const TimelineEvent event =
       chunk_event(TimelineEvent::Track::reductions, chunk, "reduce", chunk.spec.elems * size_of(dtype));
   chunk.reduction =
@@ -86,7 +87,7 @@ bool Gradients::wait_oldest() {
   in_flight_.pop_front();
   in_flight_bytes_ -= oldest.bytes;
   Chunk& chunk = *oldest.chunk;
-  if (oldest.buffer != nullptr) store_.compute().give_slot(oldest.buffer, chunk.gradient_bytes());
+  if (oldest.buffer != nullptr) store_.give_gradient_slot(chunk, oldest.buffer);
   if (oldest.landing != nullptr) {
     chunk.item(Item::grad_sum).store(store_.tiers(), 0, chunk.sum_bytes(), oldest.landing);
     store_.compute().give_slot(oldest.landing, chunk.sum_bytes());

@@ -39,7 +39,7 @@ void Residency::facts_changed(const Chunk& chunk) {
   ChunkFacts& facts = facts_[static_cast<std::size_t>(chunk.index)];
   facts.slot_bytes = whole_pages(store_.slot_bytes(chunk));
   facts.gradient_bytes = chunk.trained() ? Gradients::bytes_when_open(chunk) : 0;
-  facts.wire_bytes = ranks_ > 1 ? chunk.gathered_bytes() : 0;
+  facts.wire_bytes = ranks_ > 1 && facts.slot_bytes > 0 ? chunk.gathered_bytes() : 0;
 }
 
 std::int64_t Residency::bytes_of(const Need& need) const {

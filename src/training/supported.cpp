@@ -20,7 +20,7 @@ void check_supported(const Options& options) {
   allow(options, "backend", {"host", "auto"}, "this build has no CUDA");
   allow(options, "device", {"auto", "current"}, "this build has no devices");
   if (!parse_link_delay(options.text("collectives")))
-    allow(options, "collectives", {"auto", "mpi"}, "that transport is not in this version");
+    allow(options, "collectives", {"auto", "mpi", "shared"}, "that transport is not in this version");
 }
 
 }  // namespace gemini

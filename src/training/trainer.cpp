@@ -102,6 +102,7 @@ void Trainer::draw_initial_values() {
 
 void Trainer::spread_initial_values() {
   initialise_from_data(ranks_, registry_, store_);
+  for (const Chunk& chunk : store_.chunks()) store_.publish(chunk);
   for (Chunk& chunk : store_.chunks())
     if (chunk.spec.resident) store_.fetch(chunk);
 }
@@ -206,6 +207,7 @@ void Trainer::write(Parameter& p, DType type, const std::byte* from, int root) {
   else if (chunk.status->present())
     store_.release(chunk);
   write_values(ranks_, tiers_, chunk, p, type, from, root);
+  store_.publish(chunk);
   if (chunk.spec.resident) store_.refresh(chunk);
 }
 

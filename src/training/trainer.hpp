@@ -73,12 +73,14 @@ class Trainer {
 
   void pre_op(Parameter* const* params, std::int64_t count) {
     const TimelineSpan span(store_.timeline(), library_call("pre_op"));
+    ranks_.queue().drive();
     operations_.pre_op(params, count, settings_.accumulate);
     record_memory();
   }
   void post_op(Parameter* const* params, std::int64_t count) {
     const TimelineSpan span(store_.timeline(), library_call("post_op"));
     operations_.post_op(params, count, settings_.accumulate);
+    ranks_.queue().drive();
     record_memory();
   }
   void grad_ready(Parameter& parameter) { operations_.grad_ready(parameter, settings_.accumulate); }

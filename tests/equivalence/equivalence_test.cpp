@@ -57,7 +57,9 @@ const std::vector<Variant>& variants() {
   static const std::vector<Variant> all = {
       {"searched chunks", {{"chunk_elems", "0"}}},
       {"chunks of 16", {{"chunk_elems", "16"}}},
-      {"chunks of 64", {{"chunk_elems", "64"}, {"collectives", "mpi"}}},
+      {"chunks of 64", {{"chunk_elems", "64"}}},
+      {"over MPI", {{"chunk_elems", "64"}, {"collectives", "mpi"}}},
+      {"over MPI, some resident", {{"chunk_elems", "200"}, {"collectives", "mpi"}}, Variant::some_resident},
       {"chunks of 1000", {{"chunk_elems", "1000"}}},
       {"reduced at once", {{"chunk_elems", "64"}, {"async_reduce", "off"}}},
       {"resident", {{"chunk_elems", "64"}}, Variant::all_resident},

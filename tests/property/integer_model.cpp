@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <thread>
 
 namespace property {
 namespace {
@@ -95,7 +96,8 @@ IntegerModel::IntegerModel(const Recipe& recipe, const gemini_test::KeyValues& m
                      static_cast<std::size_t>(ranks_.rank)
                  ? other_bytes
                  : 0),
-      momentum_(recipe.momentum) {
+      momentum_(recipe.momentum),
+      pause_(static_cast<std::uint64_t>(ranks_.rank)) {
   for (std::size_t t = 0; t < recipe.tensors.size(); ++t) {
     const int p = static_cast<int>(t);
     ModelParam param;
@@ -128,7 +130,12 @@ void IntegerModel::begin_micro_batch() {
   for (ModelParam& param : params_) param.in_backward = param.ready = false;
 }
 
+void IntegerModel::maybe_pause() {
+  if (pauses_ && pause_() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(pause_() % 500));
+}
+
 bool IntegerModel::pre(gemini_phase_t phase, const Which& which) {
+  maybe_pause();
   ctx_.phase(phase);
   const auto list = handles(which);
   const auto call = [&] { return gemini_pre_op(ctx_, list.data(), static_cast<int32_t>(list.size())); };
@@ -165,6 +172,7 @@ void IntegerModel::check_leased(const ModelParam& param) const {
 }
 
 void IntegerModel::post(const Which& which) {
+  maybe_pause();
   for (const int p : which) check_leased(params_[static_cast<std::size_t>(p)]);
   other_.change();
   ctx_.post(handles(which));
@@ -218,6 +226,7 @@ gemini_status_t IntegerModel::agreed(Call&& call) {
 }
 
 void IntegerModel::step() {
+  maybe_pause();
   gemini_step_info_t info = GEMINI_STEP_INFO_INIT;
   gemini_test::check(agreed([&] { return gemini_step(ctx_, &info); }), "gemini_step");
   double squares = 0;

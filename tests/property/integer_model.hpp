@@ -59,6 +59,9 @@ class IntegerModel {
   // False where budgets refuse the model, which all ranks must be told alike.
   [[nodiscard]] bool commit();
 
+  // From here on this rank pauses at random moments, each at others.
+  void pause_at_random() { pauses_ = true; }
+
   // One operation's calls; pre returns false where the budget refuses, which all ranks must be told alike.
   bool pre(gemini_phase_t phase, const Which& which);
   void post(const Which& which);
@@ -83,6 +86,7 @@ class IntegerModel {
   template <class Call>
   gemini_status_t agreed(Call&& call);
   void check_leased(const ModelParam& param) const;
+  void maybe_pause();
   void begin_micro_batch();
   [[nodiscard]] gemini_test::Params handles(const Which& which) const;
 
@@ -95,6 +99,8 @@ class IntegerModel {
   std::int64_t steps_ = 0;
   bool after_backward_ = false;
   int refused_ = 0;
+  bool pauses_ = false;
+  std::mt19937_64 pause_;
   std::int64_t gathered_at_rest_ = 0;
 };
 

@@ -68,6 +68,7 @@ bool run(std::uint64_t seed, const std::string& spill_dir) {
     const bool fits = model.commit();
     EXPECT_SAME(MPI_COMM_WORLD, fits);
     if (!fits) return false;
+    if (settings.slow_ranks) model.pause_at_random();
     train(seed, model, recipe.accumulate);
     expect_within(model, settings);
     expect_alike(model, other_bytes > 0);

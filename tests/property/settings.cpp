@@ -53,7 +53,8 @@ void Settings::draw_ways() {
   const int ranks = world().size;
   const int group = static_cast<int>(draw(static_cast<std::uint64_t>(ranks))) + 1;
   if (ranks % group == 0) options.emplace_back("shard_group", std::to_string(group));
-  if (draw(6) == 0) options.emplace_back("collectives", "delayed:50,1");
+  options.emplace_back("collectives", one_of({"auto", "auto", "auto", "mpi", "mpi", "delayed:50,1"}));
+  slow_ranks = draw(3) == 0;
 }
 
 }  // namespace property

@@ -13,6 +13,7 @@ struct Settings {
   gemini_test::KeyValues options;
   std::int64_t device_memory = -1;  // -1: auto
   std::int64_t host_memory = -1;
+  bool slow_ranks = false;  // each pauses now and then
 
  private:
   std::uint64_t draw(std::uint64_t below) { return random_() % below; }

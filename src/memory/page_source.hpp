@@ -1,0 +1,24 @@
+// Where the memory of a tier comes from: the machine, or a part of a segment that ranks share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gemini {
+
+class PageSource {
+ public:
+  PageSource() = default;
+  PageSource(const PageSource&) = delete;
+  PageSource& operator=(const PageSource&) = delete;
+  virtual ~PageSource() = default;
+
+  // Zero-filled whole pages; NULL: refused.
+  virtual std::byte* take(std::int64_t bytes) = 0;
+  virtual void give(std::byte* data, std::int64_t bytes) noexcept = 0;
+};
+
+// Of this process alone.
+PageSource& private_pages() noexcept;
+
+}  // namespace gemini
