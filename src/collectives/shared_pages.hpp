@@ -9,6 +9,8 @@
 
 namespace gemini {
 
+inline constexpr const char* kSharedMemory = "shared memory (/dev/shm)";
+
 // This rank's shard of a chunk: it has one place. Its memory goes back to the machine while the shard lies in
 // another tier.
 class ShardPages final : public PageSource {
@@ -20,6 +22,7 @@ class ShardPages final : public PageSource {
     return memory_.reserve(at_, bytes_) ? memory_.data() + at_ : nullptr;
   }
   void give(std::byte*, std::int64_t) noexcept override { memory_.release(at_, bytes_); }
+  [[nodiscard]] const char* name() const noexcept override { return kSharedMemory; }
 
  private:
   const SharedMemory& memory_;
@@ -34,6 +37,7 @@ class GradientPages final : public PageSource {
 
   std::byte* take(std::int64_t bytes) override;
   void give(std::byte* data, std::int64_t bytes) noexcept override;
+  [[nodiscard]] const char* name() const noexcept override { return kSharedMemory; }
 
  private:
   const SharedMemory& memory_;

@@ -27,7 +27,8 @@ std::string name_of(std::int64_t number) {
   return fmt::format("/gemini-{:x}", number);
 }
 
-// Done when a counter of every rank has reached a value.
+// Done when a counter of every rank has reached a value. It takes a place in the queue even where there is
+// nothing to wait for: places mean the same on all ranks.
 class CounterWait final : public Operation {
  public:
   CounterWait(const SharedSegment::Counter* first, int ranks, std::uint32_t value)
@@ -46,12 +47,6 @@ class CounterWait final : public Operation {
   std::uint32_t value_;
   int reached_ = 0;  // ranks whose counter has
 };
-
-// NULL: all have already.
-std::unique_ptr<Operation> wait_for(const SharedSegment::Counter* first, int ranks, std::uint32_t value) {
-  if (CounterWait(first, ranks, value).poll()) return nullptr;
-  return std::make_unique<CounterWait>(first, ranks, value);
-}
 
 }  // namespace
 
@@ -136,8 +131,7 @@ void SharedTransport::open(std::int64_t number, std::int64_t nonce) {
 
 void SharedTransport::reserve_range(std::int64_t offset, std::int64_t bytes) {
   if (!segment_.memory().reserve(offset, bytes))
-    fail(GEMINI_ERR_OUT_OF_MEMORY, "shared memory (/dev/shm) has no room for {} more",
-         text::format_bytes(bytes));
+    fail(GEMINI_ERR_OUT_OF_MEMORY, "{} has no room for {} more", kSharedMemory, text::format_bytes(bytes));
 }
 
 // Each rank what it will own, so that it lies near its processor.
@@ -156,7 +150,7 @@ void SharedTransport::check_room() const {
       std::min(segment_.arena_bytes(), segment_.spare_bytes() / kSpareBuffers * kLikelyBuffers);
   const std::int64_t needed = topology_.node_ranks() * (buffers - segment_.spare_bytes());
   if (free >= 0 && needed > free)
-    fail(GEMINI_ERR_OUT_OF_MEMORY, "shared memory (/dev/shm) has {} left, gradients may need {}",
+    fail(GEMINI_ERR_OUT_OF_MEMORY, "{} has {} left, gradients may need {}", kSharedMemory,
          text::format_bytes(free), text::format_bytes(needed));
 }
 
@@ -178,8 +172,8 @@ void SharedTransport::prepare(const std::vector<SharedChunk>& chunks) {
 
 std::unique_ptr<Operation> SharedTransport::acquire(const ShardedChunk& chunk, std::byte* slot) {
   if (slot != nullptr || !segment_) return TransportOver::acquire(chunk, slot);
-  return wait_for(&segment_.version(chunk.index, 0), ranks(),
-                  published_[static_cast<std::size_t>(chunk.index)]);
+  return std::make_unique<CounterWait>(&segment_.version(chunk.index, 0), ranks(),
+                                       published_[static_cast<std::size_t>(chunk.index)]);
 }
 
 std::byte* SharedTransport::view(const ShardedChunk& chunk, std::byte* slot) const {
@@ -221,7 +215,8 @@ void SharedTransport::leave(int chunk) {
 
 std::unique_ptr<Operation> SharedTransport::vacate(int chunk) {
   if (!segment_) return nullptr;
-  return wait_for(&segment_.left(chunk, 0), ranks(), left_[static_cast<std::size_t>(chunk)]);
+  return std::make_unique<CounterWait>(&segment_.left(chunk, 0), ranks(),
+                                       left_[static_cast<std::size_t>(chunk)]);
 }
 
 }  // namespace gemini

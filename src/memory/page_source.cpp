@@ -15,6 +15,7 @@ class PrivatePages final : public PageSource {
   void give(std::byte* data, std::int64_t bytes) noexcept override {
     munmap(data, static_cast<std::size_t>(bytes));
   }
+  [[nodiscard]] const char* name() const noexcept override { return "its memory"; }
 };
 
 }  // namespace

@@ -16,6 +16,8 @@ class PageSource {
   // Zero-filled whole pages; NULL: refused.
   virtual std::byte* take(std::int64_t bytes) = 0;
   virtual void give(std::byte* data, std::int64_t bytes) noexcept = 0;
+  // For the words of a refusal.
+  [[nodiscard]] virtual const char* name() const noexcept = 0;
 };
 
 // Of this process alone.

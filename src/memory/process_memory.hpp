@@ -11,14 +11,14 @@ class ProcessMemory {
  public:
   ProcessMemory();
 
-  // Bytes in physical memory now, shared ones too; -1 where the kernel does not say. One system call, but
-  // some kernels count a few pages per core late.
+  // Bytes in physical memory now but for what is shared with other processes; -1 where the kernel does not
+  // say. One system call, but some kernels count a few pages per core late.
   [[nodiscard]] std::int64_t resident() const noexcept;
   // The most since the process began
   [[nodiscard]] static std::int64_t peak() noexcept;
 
  private:
-  Descriptor statm_;
+  Descriptor status_;
 };
 
 }  // namespace gemini

@@ -85,13 +85,12 @@ void Tier::add_guest(std::int64_t bytes) {
          text::format_bytes(guests_));
   if (limit_ >= 0 && held_ + bytes > limit_) drop_idle_slots();
   guests_ += bytes;
-  held_ += bytes;
-  peak_ = std::max(peak_, held_);
+  count_held(bytes, private_pages());
 }
 
 void Tier::remove_guest(std::int64_t bytes) noexcept {
   guests_ -= bytes;
-  held_ -= bytes;
+  count_held(-bytes, private_pages());
 }
 
 std::byte* Tier::map(std::int64_t bytes, const char* what, PageSource& pages, gemini_status_t if_refused) {
@@ -103,17 +102,22 @@ std::byte* Tier::map(std::int64_t bytes, const char* what, PageSource& pages, ge
     data = pages.take(bytes);
   }
   if (data == nullptr)
-    fail(if_refused, "{} need {}: the machine does not give them, although the budget {} allows it", what,
-         text::format_bytes(bytes), option_);
-  held_ += bytes;
-  peak_ = std::max(peak_, held_);
+    fail(if_refused, "{} need {}: the machine does not give them from {}, although the budget {} allows it",
+         what, text::format_bytes(bytes), pages.name(), option_);
+  count_held(bytes, pages);
   return data;
+}
+
+void Tier::count_held(std::int64_t bytes, const PageSource& pages) noexcept {
+  held_ += bytes;
+  if (&pages == &private_pages()) private_ += bytes;
+  peak_ = std::max(peak_, held_);
 }
 
 void Tier::unmap(std::byte* data, std::int64_t bytes, PageSource& pages) noexcept {
   unpoison(data, bytes);
   pages.give(data, bytes);
-  held_ -= bytes;
+  count_held(-bytes, pages);
 }
 
 void Tier::drop_idle_slots() noexcept {

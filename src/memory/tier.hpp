@@ -86,6 +86,8 @@ class Tier {
   // The most that fits().
   [[nodiscard]] std::int64_t room() const noexcept { return limit_ < 0 ? kNoLimit : limit_ - in_use_; }
   [[nodiscard]] std::int64_t held() const noexcept { return held_; }
+  // Of it, what no other process sees.
+  [[nodiscard]] std::int64_t held_privately() const noexcept { return private_; }
   [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }
   void reset_peak() noexcept { peak_ = held_; }
 
@@ -93,12 +95,14 @@ class Tier {
   friend class Block;
   std::byte* map(std::int64_t bytes, const char* what, PageSource& pages, gemini_status_t if_refused);
   void unmap(std::byte* data, std::int64_t bytes, PageSource& pages) noexcept;
+  void count_held(std::int64_t bytes, const PageSource& pages) noexcept;
 
   std::string option_;
   std::int64_t limit_;
-  std::int64_t in_use_ = 0;  // blocks and taken slots
-  std::int64_t guests_ = 0;  // workspaces of the caller
-  std::int64_t held_ = 0;    // in use, guests and idle
+  std::int64_t in_use_ = 0;   // blocks and taken slots
+  std::int64_t guests_ = 0;   // workspaces of the caller
+  std::int64_t held_ = 0;     // in use, guests and idle
+  std::int64_t private_ = 0;  // of held
   std::int64_t peak_ = 0;
   std::map<std::pair<PageSource*, std::int64_t>, std::vector<std::byte*>> idle_;  // slots by source and size
 };

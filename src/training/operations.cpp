@@ -95,7 +95,8 @@ void Operations::begin_event(gemini_phase_t phase, bool ends_one) {
   note(OrderedCall::Kind::pre_op, phase);
   OperationOrder& order = order_of(phase);
   inference ? begin_inference() : end_inference();
-  if (order.records()) non_model_.sample_process(store_.tiers().compute.held() + store_.tiers().host.held());
+  if (order.records())
+    non_model_.sample_process(store_.tiers().compute.held_privately() + store_.tiers().host.held_privately());
   residency_.plan(need, moment, inference);
   order.advance(Kind::begin, phase, chunks_, non_model_.take_peak());
   residency_.begin(need, inference);

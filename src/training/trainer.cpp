@@ -142,7 +142,7 @@ gemini_step_info_t Trainer::step(double lr) {
   gradients_.wait_all();
   const double scale = loss_scale_.value();
   residency_.drop_copies();  // between steps nothing is gathered, and nobody reads what changes now
-  non_model_.sample_process(tiers_.compute.held() + tiers_.host.held());
+  non_model_.sample_process(tiers_.compute.held_privately() + tiers_.host.held_privately());
   Words peaks = operations_.order().seen(non_model_.take_peak());
   for (const double rate :
        {ranks_.timed().take_gather_ns_per_byte(), ranks_.timed().take_reduce_ns_per_byte()})
