@@ -52,7 +52,7 @@ std::vector<OptionSpec> make_table() {
        0,
        0,
        Scope::agreed,
-       "how chunks travel; delayed:<latency_us>,<gbit_per_s> is a transport for tests"},
+       "how chunks travel; delayed:<latency_us>,<gbit_per_s> and shared:<ranks per node> are for tests"},
       integer("shard_group", "world", 1, kMax, Scope::agreed,
               "ranks that share one copy: world, node or a divisor of the ranks", {"world", "node"}),
       choice("placement", "auto", {"static", "auto", "planned"}, Scope::agreed,
@@ -136,7 +136,7 @@ bool allowed(const OptionSpec& spec, std::string_view value) {
     case Kind::choice: return false;
     case Kind::text: return true;
     case Kind::bytes: return text::parse_bytes(value).has_value();
-    case Kind::collectives: return parse_link_delay(value).has_value();
+    case Kind::collectives: return parse_link_delay(value) || parse_node_ranks(value);
     case Kind::real:
     case Kind::integer: return number_in_range(spec, value);
   }
@@ -163,7 +163,7 @@ std::string allowed_values(const OptionSpec& spec) {
     case Kind::choice: return words;
     case Kind::text: return "any text";
     case Kind::bytes: return words + separator + "a size such as 8GiB or 512MiB";
-    case Kind::collectives: return words + separator + "delayed:<latency_us>,<gbit_per_s>";
+    case Kind::collectives: return words + separator + "delayed:<latency_us>,<gbit_per_s>, shared:<ranks>";
     case Kind::integer:
       return words + separator + fmt::format("an integer from {} to {}", spec.minimum, spec.maximum);
     case Kind::real:
@@ -180,6 +180,14 @@ std::optional<LinkDelay> parse_link_delay(std::string_view collectives) {
   const auto rate = text::parse_real(collectives.substr(comma + 1));
   if (!latency || !rate || *latency < 0 || *rate <= 0) return {};
   return LinkDelay{*latency, *rate};
+}
+
+std::optional<int> parse_node_ranks(std::string_view collectives) {
+  constexpr std::string_view kPrefix = "shared:";
+  if (collectives.substr(0, kPrefix.size()) != kPrefix) return {};
+  const auto ranks = text::parse_integer(collectives.substr(kPrefix.size()));
+  if (!ranks || *ranks < 1 || *ranks > 1 << 20) return {};
+  return static_cast<int>(*ranks);
 }
 
 void check_option_value(const OptionSpec& spec, std::string_view value) {

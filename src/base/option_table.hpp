@@ -37,5 +37,7 @@ struct LinkDelay {
   double latency_us, gbit_per_s;
 };
 std::optional<LinkDelay> parse_link_delay(std::string_view collectives);
+// `shared:<ranks>` of the same: the ranks of a node are taken for several nodes of so many.
+std::optional<int> parse_node_ranks(std::string_view collectives);
 
 }  // namespace gemini

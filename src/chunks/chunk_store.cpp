@@ -49,9 +49,13 @@ std::int64_t item_bytes(const ChunkSpec& spec, Item item, const TrainingState& s
   return there ? whole_pages(spec.shard_elems * size_of(wide(spec.dtype))) : 0;
 }
 
-std::int64_t resident_bytes(const ChunkSpec& spec, bool needs_slot) {
+std::int64_t own_slot_bytes(const ChunkSpec& spec, int ranks_per_slot) {
+  return spec.elems * size_of(spec.dtype) / ranks_per_slot;
+}
+
+std::int64_t resident_bytes(const ChunkSpec& spec, bool needs_slot, int ranks_per_slot) {
   if (!spec.resident) return 0;
-  return (needs_slot ? whole_pages(spec.elems * size_of(spec.dtype)) : 0) +
+  return (needs_slot ? whole_pages(own_slot_bytes(spec, ranks_per_slot)) : 0) +
          (spec.frozen ? 0 : whole_pages(spec.elems * size_of(spec.grad_dtype)));
 }
 
@@ -81,7 +85,7 @@ ChunkStore::ChunkStore(const std::vector<TensorSpec>& tensors, Layout layout, in
 
 ChunkStore::~ChunkStore() {
   for (Chunk& chunk : chunks_) {
-    if (chunk.slot != nullptr) compute().give_slot(chunk.slot, chunk.gathered_bytes());
+    if (chunk.slot != nullptr) give_slot(chunk);
     if (chunk.gradient != nullptr) give_gradient_slot(chunk, chunk.gradient);
     if (chunk.landing != nullptr) compute().give_slot(chunk.landing, chunk.sum_bytes());
   }
@@ -114,6 +118,12 @@ void ChunkStore::move(Chunk& chunk, Item item, Place to) {
   if (item == Item::param) publish(chunk);
 }
 
+void ChunkStore::give_slot(Chunk& chunk) noexcept {
+  compute().give_slot(std::exchange(chunk.slot, nullptr),
+                      own_slot_bytes(chunk.spec, transport_.ranks_per_slot()),
+                      transport_.close_slot(chunk.index));
+}
+
 std::byte* ChunkStore::take_gradient_slot(const Chunk& chunk) {
   return compute().take_slot(chunk.gradient_bytes(), "the gradients of this operation",
                              transport_.gradient_pages());
@@ -129,7 +139,7 @@ ShardedChunk ChunkStore::sharded(const Chunk& chunk) const {
 
 std::int64_t ChunkStore::slot_bytes(const Chunk& chunk) const {
   const bool shard_is_copy = !transport_.needs_slot() && chunk.item(Item::param).place() == Place::compute;
-  return shard_is_copy ? 0 : chunk.gathered_bytes();
+  return shard_is_copy ? 0 : own_slot_bytes(chunk.spec, transport_.ranks_per_slot());
 }
 
 std::byte* ChunkStore::gathered(const Chunk& chunk) const {
@@ -143,7 +153,8 @@ std::unique_ptr<Operation> ChunkStore::gather_operation(Chunk& chunk) {
   if (shard.place() == Place::compute) return transport_.acquire(staged, chunk.slot);
   staged.shard = chunk.slot + rank_ * staged.shard_bytes();
   tiers_.moved_bytes += staged.shard_bytes();
-  return std::make_unique<StagedGather>(tiers_, shard, staged.shard_bytes(), staged.shard,
+  auto clear = transport_.clear_slot(chunk.index);
+  return std::make_unique<StagedGather>(tiers_, shard, staged.shard_bytes(), staged.shard, std::move(clear),
                                         transport_.acquire(staged, chunk.slot));
 }
 
@@ -160,7 +171,9 @@ void ChunkStore::take_gather_ticket(Chunk& chunk, bool ahead) {
 
 void ChunkStore::fetch(Chunk& chunk, bool ahead) {
   const std::int64_t bytes = slot_bytes(chunk);
-  if (bytes > 0) chunk.slot = compute().take_slot(bytes, "the chunks of this operation");
+  if (bytes > 0)
+    chunk.slot =
+        compute().take_slot(bytes, "the chunks of this operation", transport_.open_slot(chunk.index));
   take_gather_ticket(chunk, ahead);
   counters_.gathered_bytes += chunk.gathered_bytes();
   counters_.gathered_peak_bytes = std::max(counters_.gathered_peak_bytes, counters_.gathered_bytes);
@@ -186,7 +199,7 @@ void ChunkStore::release(Chunk& chunk) {
          "only a gathered chunk without leases is released");
   await(chunk);
   transport_.leave(chunk.index);
-  if (chunk.slot != nullptr) compute().give_slot(std::exchange(chunk.slot, nullptr), chunk.gathered_bytes());
+  if (chunk.slot != nullptr) give_slot(chunk);
   chunk.status->copy = Copy::absent;
   chunk.status->transient = false;
   counters_.gathered_bytes -= chunk.gathered_bytes();

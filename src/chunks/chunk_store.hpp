@@ -70,7 +70,9 @@ struct TrainingState {
 std::int64_t item_bytes(const ChunkSpec& spec, Item item, const TrainingState& state);
 // What a RESIDENT chunk always holds in compute memory: its copy, and its gradient, since its operations may
 // differ over ranks.
-std::int64_t resident_bytes(const ChunkSpec& spec, bool needs_slot);
+std::int64_t resident_bytes(const ChunkSpec& spec, bool needs_slot, int ranks_per_slot);
+// What a gathered chunk takes of this rank's memory.
+std::int64_t own_slot_bytes(const ChunkSpec& spec, int ranks_per_slot);
 
 using HomeOf = std::function<Place(int chunk, Item item)>;
 
@@ -138,6 +140,7 @@ class ChunkStore {
   [[nodiscard]] ShardedChunk sharded(const Chunk& chunk) const;
   [[nodiscard]] std::unique_ptr<Operation> gather_operation(Chunk& chunk);
   void take_gather_ticket(Chunk& chunk, bool ahead);
+  void give_slot(Chunk& chunk) noexcept;
 
   Layout layout_;
   int rank_;

@@ -12,17 +12,32 @@ namespace gemini {
 
 class StagedGather final : public Operation {
  public:
-  // A read from a file starts at once, ahead of the operation's turn in the queue. gather NULL: staging is
-  // all.
+  // A read from a file starts at once, ahead of the operation's turn in the queue, unless the slot must be
+  // clear first (NULL: it is). gather NULL: staging is all.
   StagedGather(Tiers& tiers, const Stored& shard, std::int64_t bytes, std::byte* place,
-               std::unique_ptr<Operation> gather)
-      : tiers_(tiers), shard_(shard), bytes_(bytes), place_(place), gather_(std::move(gather)) {
-    if (shard_.in_file()) reading_ = tiers_.files->read(shard_.extent(), 0, place_, bytes_);
+               std::unique_ptr<Operation> clear, std::unique_ptr<Operation> gather)
+      : tiers_(tiers),
+        shard_(shard),
+        bytes_(bytes),
+        place_(place),
+        clear_(std::move(clear)),
+        gather_(std::move(gather)) {
+    if (!clear_) start_reading();
   }
 
-  bool poll() override { return staged() && (!gather_ || gather_->poll()); }
+  bool poll() override {
+    if (clear_) {
+      if (!clear_->poll()) return false;
+      clear_.reset();
+      start_reading();
+    }
+    return staged() && (!gather_ || gather_->poll());
+  }
 
  private:
+  void start_reading() {
+    if (shard_.in_file()) reading_ = tiers_.files->read(shard_.extent(), 0, place_, bytes_);
+  }
   bool staged() {
     if (staged_) return true;
     if (shard_.in_file()) {
@@ -38,7 +53,7 @@ class StagedGather final : public Operation {
   const Stored& shard_;
   std::int64_t bytes_;
   std::byte* place_;
-  std::unique_ptr<Operation> gather_;
+  std::unique_ptr<Operation> clear_, gather_;
   Transfer reading_{};
   bool staged_ = false;
 };

@@ -15,11 +15,18 @@ void MpiGather::post() {
   const int count = static_cast<int>(std::min(chunk_.shard_elems - posted_, group_.count_limit));
   const std::int64_t offset = posted_ * size_of(chunk_.dtype);
   piece_.emplace(mpi_type(chunk_.dtype), count, chunk_.shard_bytes());
-  const bool in_place = chunk_.shard == slot_ + group_.rank * chunk_.shard_bytes();
+  const bool in_place = chunk_.shard == slot_ + group_.shard_of(group_.rank) * chunk_.shard_bytes();
   const void* from = in_place ? MPI_IN_PLACE : chunk_.shard + offset;
-  check_mpi(MPI_Iallgather(from, count, mpi_type(chunk_.dtype), slot_ + offset, 1, piece_->get(), group_.comm,
-                           &request_),
-            "MPI_Iallgather");
+  const MPI_Datatype type = mpi_type(chunk_.dtype);
+  if (group_.shards.empty()) {
+    check_mpi(MPI_Iallgather(from, count, type, slot_ + offset, 1, piece_->get(), group_.comm, &request_),
+              "MPI_Iallgather");
+  } else {
+    ones_.assign(group_.shards.size(), 1);
+    check_mpi(MPI_Iallgatherv(from, count, type, slot_ + offset, ones_.data(), group_.shards.data(),
+                              piece_->get(), group_.comm, &request_),
+              "MPI_Iallgatherv");
+  }
   posted_ += count;
 }
 
@@ -56,7 +63,7 @@ void PackedGather::post() {
 void PackedGather::unpack() {
   for (int rank = 0; rank < group_.ranks; ++rank)
     format_.unpack(staging_.data() + rank * format_.bytes_for(count_), count_,
-                   slot_ + (rank * chunk_.shard_elems + done_) * size_of(chunk_.dtype));
+                   slot_ + (group_.shard_of(rank) * chunk_.shard_elems + done_) * size_of(chunk_.dtype));
   done_ += count_;
 }
 

@@ -9,11 +9,16 @@
 
 namespace gemini {
 
-// The ranks of a communicator that hold the shards of a chunk, and the largest count that MPI is given.
+// The ranks of a communicator that hold shards of a chunk, and the largest count that MPI is given.
 struct GatherGroup {
   MPI_Comm comm;
   int rank, ranks;
   std::int64_t count_limit;
+  std::vector<int> shards{};  // by rank: which shard it holds; empty: all, in order
+
+  [[nodiscard]] int shard_of(int of_rank) const {
+    return shards.empty() ? of_rank : shards[static_cast<std::size_t>(of_rank)];
+  }
 };
 
 // Values as they are. Displacements are a datatype's extent, which is an address: no count or displacement
@@ -32,6 +37,7 @@ class MpiGather final : public Operation {
   ShardedChunk chunk_;
   std::byte* slot_;
   std::optional<Datatype> piece_;
+  std::vector<int> ones_;  // counts of pieces
   MPI_Request request_ = MPI_REQUEST_NULL;
   std::int64_t posted_ = 0;
 };

@@ -29,6 +29,12 @@ ReductionRoom::ReductionRoom(const Topology& topology, std::int64_t bytes, std::
       staging_bytes(bytes),
       count_limit(limit) {}
 
+ReductionRoom::ReductionRoom(int node_ranks, int sums, std::int64_t bytes, std::int64_t limit)
+    : group_sum(one_node_of(node_ranks)),
+      replica_sum(one_node_of(sums)),
+      staging_bytes(bytes),
+      count_limit(limit) {}
+
 MpiReduction::MpiReduction(MPI_Comm comm, const Topology& topology, ReductionRoom& room,
                            const GradientReduction& reduction, const WireFormat& format)
     : room_(room),

@@ -16,6 +16,8 @@ namespace gemini {
 // What the reductions of a transport share; one is under way at a time.
 struct ReductionRoom {
   ReductionRoom(const Topology& topology, std::int64_t bytes, std::int64_t limit);
+  // Of ranks on one node, and sums of several nodes or groups.
+  ReductionRoom(int node_ranks, int sums, std::int64_t bytes, std::int64_t limit);
 
   CanonicalSum group_sum, replica_sum;
   std::int64_t staging_bytes;  // of each array below

@@ -16,11 +16,15 @@ MpiTransport::MpiTransport(Communicator comm, Topology topology, std::int64_t co
 
 std::unique_ptr<Operation> MpiTransport::acquire(const ShardedChunk& chunk, std::byte* slot) {
   if (slot == nullptr && ranks() == 1) return nullptr;  // the shard is the chunk
-  const WireFormat format(chunk.dtype, types_.gather);
-  wire_.gather_bytes += format.bytes_for(chunk.shard_elems) * (ranks() - 1);
   const Communicator& comm = topology_.replicas() > 1 ? group_comm_ : comm_;
-  const GatherGroup group{comm.get(), topology_.group_index, ranks(), count_limit_};
-  if (!format.converts() || ranks() == 1) return std::make_unique<MpiGather>(group, chunk, slot);
+  return gather({comm.get(), topology_.group_index, ranks(), count_limit_}, chunk, slot);
+}
+
+std::unique_ptr<Operation> MpiTransport::gather(const GatherGroup& group, const ShardedChunk& chunk,
+                                                std::byte* slot) {
+  const WireFormat format(chunk.dtype, types_.gather);
+  wire_.gather_bytes += format.bytes_for(chunk.shard_elems) * (group.ranks - 1);
+  if (!format.converts() || group.ranks == 1) return std::make_unique<MpiGather>(group, chunk, slot);
   return std::make_unique<PackedGather>(group, chunk, slot, format, packed_, kStagingBytes);
 }
 

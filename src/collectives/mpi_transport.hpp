@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/mpi_gather.hpp"
 #include "collectives/mpi_reduction.hpp"
 #include "collectives/topology.hpp"
 #include "collectives/transport.hpp"
@@ -37,7 +38,15 @@ class MpiTransport final : public Transport {
   }
   std::unique_ptr<Operation> reduce(const GradientReduction& reduction) override;
 
-  [[nodiscard]] MPI_Comm comm() const { return comm_.get(); }
+  [[nodiscard]] const Communicator& comm() const { return comm_; }
+  // Gathers into a slot what the ranks of the group hold.
+  std::unique_ptr<Operation> gather(const GatherGroup& group, const ShardedChunk& chunk, std::byte* slot);
+  [[nodiscard]] std::int64_t count_limit() const { return count_limit_; }
+  // What is sent by others over its communicator.
+  void count_sent(const WireCounters& more) {
+    wire_.gather_bytes += more.gather_bytes;
+    wire_.reduce_bytes += more.reduce_bytes;
+  }
   void free_communicators() noexcept;
 
  private:

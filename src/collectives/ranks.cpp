@@ -2,6 +2,7 @@
 
 #include "collectives/delayed_transport.hpp"
 #include "collectives/mpi_transport.hpp"
+#include "collectives/nodes_transport.hpp"
 #include "collectives/ordered_transport.hpp"
 #include "collectives/shared_transport.hpp"
 #include "collectives/timed_transport.hpp"
@@ -24,6 +25,8 @@ Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()
     throw;
   }
   topology_ = discover_topology(chunks);
+  if (const auto node_ranks = parse_node_ranks(options.text("collectives")))
+    topology_ = cut_into_nodes(topology_, *node_ranks);
   try {
     cut_into_groups(topology_, options.text("shard_group"));
   } catch (...) {  // on every rank the same
@@ -31,22 +34,11 @@ Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()
     free_communicators();
     throw;
   }
-  if (topology_.ranks == 1) {
+  if (topology_.ranks > 1) {
+    transport_ = make_transport(std::move(chunks), options);
+  } else {
     chunks.free();
     transport_ = make_self_transport();
-  } else {
-    auto transport =
-        std::make_unique<MpiTransport>(std::move(chunks), topology_, INT_MAX,
-                                       WireTypes{options.text("gather_dtype"), options.text("reduce_dtype")});
-    free_transport_ = [raw = transport.get()] { raw->free_communicators(); };
-    const std::string& wanted = options.text("collectives");
-    if ((wanted == "auto" || wanted == "shared") && SharedTransport::possible(topology_)) {
-      auto shared = std::make_unique<SharedTransport>(std::move(transport), topology_);
-      shared_ = shared.get();
-      transport_ = std::move(shared);
-    } else {
-      transport_ = std::move(transport);
-    }
   }
   if (options.text("check") != "off" && topology_.ranks > 1)
     transport_ = std::make_unique<OrderedTransport>(std::move(transport_), *agreement_);
@@ -55,6 +47,30 @@ Ranks::Ranks(MPI_Comm parent, const Options& options, const std::function<void()
   auto timed = std::make_unique<TimedTransport>(std::move(transport_));
   timed_ = timed.get();
   transport_ = std::move(timed);
+}
+
+std::unique_ptr<Transport> Ranks::make_transport(Communicator chunks, const Options& options) {
+  auto mpi =
+      std::make_unique<MpiTransport>(std::move(chunks), topology_, INT_MAX,
+                                     WireTypes{options.text("gather_dtype"), options.text("reduce_dtype")});
+  free_transport_ = [raw = mpi.get()] { raw->free_communicators(); };
+  const std::string& wanted = options.text("collectives");
+  if (wanted != "auto" && wanted != "shared" && !parse_node_ranks(wanted)) return mpi;
+  if (SharedTransport::possible(topology_)) {
+    auto shared = std::make_unique<SharedTransport>(std::move(mpi), topology_);
+    shared_ = shared.get();
+    return shared;
+  }
+  if (NodesTransport::possible(topology_)) {
+    auto shared = std::make_unique<NodesTransport>(std::move(mpi), topology_);
+    shared_ = shared.get();
+    free_transport_ = [raw = shared.get(), free_mpi = std::move(free_transport_)] {
+      raw->free_communicator();
+      free_mpi();
+    };
+    return shared;
+  }
+  return mpi;
 }
 
 void Ranks::free_communicators() noexcept {

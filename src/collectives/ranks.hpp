@@ -13,7 +13,7 @@
 
 namespace gemini {
 
-class SharedTransport;
+class NodeTransport;
 
 class Ranks {
  public:
@@ -44,15 +44,17 @@ class Ranks {
   [[nodiscard]] TimedTransport& timed() { return *timed_; }
   [[nodiscard]] const Transport& transport() const { return *transport_; }
   // NULL: these ranks, or these options, share nothing.
-  [[nodiscard]] SharedTransport* shared() { return shared_; }
+  [[nodiscard]] NodeTransport* shared() { return shared_; }
 
  private:
+  std::unique_ptr<Transport> make_transport(Communicator chunks, const Options& options);
+
   Topology topology_;
   std::unique_ptr<CommQueue> queue_;
   std::unique_ptr<Agreement> agreement_;
   std::unique_ptr<Transport> transport_;
-  TimedTransport* timed_ = nullptr;    // the same
-  SharedTransport* shared_ = nullptr;  // below it
+  TimedTransport* timed_ = nullptr;  // the same
+  NodeTransport* shared_ = nullptr;  // below it
   std::function<void()> free_transport_;
 };
 

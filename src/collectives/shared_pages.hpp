@@ -11,22 +11,23 @@ namespace gemini {
 
 inline constexpr const char* kSharedMemory = "shared memory (/dev/shm)";
 
-// This rank's shard of a chunk: it has one place. Its memory goes back to the machine while the shard lies in
-// another tier.
-class ShardPages final : public PageSource {
+// This rank's part of a chunk: it has one place. Its memory goes back to the machine while it is not used.
+class PartPages final : public PageSource {
  public:
-  ShardPages(const SharedMemory& memory, std::int64_t at, std::int64_t bytes)
-      : memory_(memory), at_(at), bytes_(bytes) {}
+  // shows: where in the segment what take() returns lies.
+  PartPages(const SharedMemory& memory, std::int64_t at, std::int64_t bytes, std::int64_t shows)
+      : memory_(memory), at_(at), bytes_(bytes), shows_(shows) {}
 
   std::byte* take(std::int64_t) override {
-    return memory_.reserve(at_, bytes_) ? memory_.data() + at_ : nullptr;
+    return memory_.reserve(at_, bytes_) ? memory_.data() + shows_ : nullptr;
   }
   void give(std::byte*, std::int64_t) noexcept override { memory_.release(at_, bytes_); }
+  [[nodiscard]] bool is_read_by_others() const noexcept override { return true; }
   [[nodiscard]] const char* name() const noexcept override { return kSharedMemory; }
 
  private:
   const SharedMemory& memory_;
-  std::int64_t at_, bytes_;
+  std::int64_t at_, bytes_, shows_;
 };
 
 // Buffers of this rank's gradients: few sizes, each used again and again.

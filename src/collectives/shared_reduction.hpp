@@ -1,42 +1,50 @@
-// Gradients added where they lie: each rank reads its slice of every peer's buffer.
+// Gradients added where they lie: each rank reads its slice of the buffer of every rank of its node.
 //
 // A buffer is handed over as soon as it is final, whatever the queue is busy with, and may be used again once
-// all ranks have added their slices. Sums of groups then travel as they do over plain MPI.
+// all ranks of the node have added their slices. What ranks of other nodes add up is then exchanged: sums of
+// the same slice where each node has a copy of the model, sums for each other's slices where nodes share one.
 #pragma once
 
 #include "collectives/mpi_reduction.hpp"
-#include "collectives/shared_segment.hpp"
+#include "collectives/shared_node.hpp"
 
 namespace gemini {
+
+// One rank of each node or group: who exchanges sums with whom, this rank too.
+struct SumRoute {
+  std::vector<int> peers;   // ranks of comm, in the order in which sums are added
+  int me;                   // in peers
+  std::vector<int> slices;  // of a buffer: what peer i adds up in the end
+  MPI_Comm comm = MPI_COMM_NULL;
+};
 
 class SharedReduction final : public Operation {
  public:
   // number: of the buffer, in the order of hand-over; 1 is the first.
-  SharedReduction(MPI_Comm comm, const Topology& topology, ReductionRoom& room, const SharedSegment& segment,
+  SharedReduction(const SumRoute& route, ReductionRoom& room, const SharedNode& node,
                   const GradientReduction& reduction, std::uint32_t number);
   bool poll() override;
 
  private:
+  enum class Stage { waiting, sums, added };
+
   [[nodiscard]] bool all_reached(SharedSegment::Counter SharedSegment::Mail::*counter) const;
-  void find_slices();
-  void add_slices();
+  [[nodiscard]] CanonicalSum::Contributions slice(int index, std::int64_t first) const;
+  void begin();
   void send_sums();
   void add_sums();
-  void finish_slices();
-  [[nodiscard]] CanonicalSum::Contributions piece() const;
+  void finish();
 
-  enum class Stage { waiting, sums, added };
+  const SumRoute& route_;
   ReductionRoom& room_;
-  const SharedSegment& segment_;
+  const SharedNode& node_;
   GradientReduction reduction_;
   std::uint32_t number_;
-  int me_, ranks_;
-  PeerExchange sums_;
+  PeerExchange exchange_;
   Stage stage_ = Stage::waiting;
-  CanonicalSum::Contributions slices_;
   std::int64_t piece_elems_;
   std::int64_t first_ = 0, count_ = 0;  // of the shard: what is done, and is under way
-  std::vector<std::byte*> received_;
+  CanonicalSum::Contributions to_add_;  // of the nodes or groups
 };
 
 }  // namespace gemini

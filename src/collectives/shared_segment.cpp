@@ -22,10 +22,9 @@ SharedSegment::SharedSegment(int ranks, const std::vector<SharedChunk>& chunks, 
   std::int64_t at = whole_pages(counters_ + 2 * static_cast<std::int64_t>(chunks.size()) * line_bytes_);
   std::int64_t largest = 0;
   for (const SharedChunk& chunk : chunks) {
-    const std::int64_t bytes = chunk.shard_bytes * ranks;
-    at = aligned(at, bytes >= kHugePage ? kHugePage : kPage);
+    at = aligned(at, chunk.bytes >= kHugePage ? kHugePage : kPage);
     chunks_.push_back(at);
-    at += bytes;
+    at += chunk.bytes;
     arena_bytes_ += whole_pages(chunk.gradient_bytes);
     if (chunk.trained) largest = std::max(largest, whole_pages(chunk.gradient_bytes));
   }

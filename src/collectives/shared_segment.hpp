@@ -1,8 +1,8 @@
 // The memory that the ranks of a group on one node share.
 //
-// The shards of a chunk lie side by side, so that the gathered chunk is the segment itself. Behind them each
-// rank has an arena for the buffers of its gradients, which the others read. Before them lie counters, each
-// with one writer: a peer that sees one grow sees what was written before.
+// Each chunk has a place. Behind them each rank has an arena for the buffers of its gradients, which the
+// others read. Before them lie counters, each with one writer: a peer that sees one grow sees what was
+// written before.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@ namespace gemini {
 
 // What a chunk takes of the segment.
 struct SharedChunk {
-  std::int64_t shard_bytes;
+  std::int64_t bytes;           // of all shards
   std::int64_t gradient_bytes;  // of a rank's buffer
   bool trained;                 // false: there may be gradients later
-  bool in_memory;               // the shards begin in compute memory
+  bool in_memory;               // it is there from the start
 };
 
 class SharedSegment {

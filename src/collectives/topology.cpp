@@ -64,6 +64,18 @@ Topology discover_topology(const Communicator& comm) {
   return make_topology(rank, firsts);
 }
 
+Topology cut_into_nodes(const Topology& topology, int node_ranks) {
+  std::vector<int> first_rank_of_node;
+  std::vector<int> seen(topology.nodes.size());
+  std::vector<int> first(topology.nodes.size());
+  for (int rank = 0; rank < topology.ranks; ++rank) {
+    const auto node = static_cast<std::size_t>(topology.node_of[static_cast<std::size_t>(rank)]);
+    if (seen[node]++ % node_ranks == 0) first[node] = rank;
+    first_rank_of_node.push_back(first[node]);
+  }
+  return make_topology(topology.rank, first_rank_of_node);
+}
+
 void cut_into_groups(Topology& topology, std::string_view shard_group) {
   if (shard_group == "node") {
     check_equal_nodes(topology.nodes);

@@ -35,6 +35,9 @@ Topology make_topology(int rank, const std::vector<int>& first_rank_of_node);
 // Collective over comm.
 Topology discover_topology(const Communicator& comm);
 
+// The same ranks as if they were on nodes of at most so many neighbours.
+Topology cut_into_nodes(const Topology& topology, int node_ranks);
+
 // Groups as the option shard_group asks for: of consecutive ranks, or the nodes. Throws GEMINI_ERR_ARGUMENT
 // unless all are of one size.
 void cut_into_groups(Topology& topology, std::string_view shard_group);

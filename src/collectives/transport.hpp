@@ -62,6 +62,14 @@ class Transport {
   // Where shards in compute memory and gradients that will be reduced are to lie.
   virtual PageSource& shard_pages(int /*chunk*/) { return private_pages(); }
   virtual PageSource& gradient_pages() { return private_pages(); }
+  // Slots, where ranks share them: each takes its part of one from compute memory. open: before acquire(),
+  // close: after leave(); every rank calls in the same order.
+  [[nodiscard]] virtual int ranks_per_slot() const { return 1; }
+  virtual PageSource& open_slot(int /*chunk*/) { return private_pages(); }
+  virtual PageSource& close_slot(int /*chunk*/) { return private_pages(); }
+  // Complete once no rank reads what was in the chunk's slot before; NULL: none does.
+  virtual std::unique_ptr<Operation> clear_slot(int /*chunk*/) { return nullptr; }
+
   // This rank's shard has new values; every rank says so equally often. No rank reads the chunk while it
   // changes: ranks agreed on that.
   virtual void publish(int /*chunk*/) {}

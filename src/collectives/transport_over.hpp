@@ -26,6 +26,10 @@ class TransportOver : public Transport {
   }
   PageSource& shard_pages(int chunk) override { return real_->shard_pages(chunk); }
   PageSource& gradient_pages() override { return real_->gradient_pages(); }
+  [[nodiscard]] int ranks_per_slot() const override { return real_->ranks_per_slot(); }
+  PageSource& open_slot(int chunk) override { return real_->open_slot(chunk); }
+  PageSource& close_slot(int chunk) override { return real_->close_slot(chunk); }
+  std::unique_ptr<Operation> clear_slot(int chunk) override { return real_->clear_slot(chunk); }
   void publish(int chunk) override { real_->publish(chunk); }
   void leave(int chunk) override { real_->leave(chunk); }
   std::unique_ptr<Operation> vacate(int chunk) override { return real_->vacate(chunk); }

@@ -66,13 +66,13 @@ std::byte* Tier::take_slot(std::int64_t bytes, const char* what, PageSource& pag
     idle.pop_back();
   }
   in_use_ += size;
-  unpoison(slot, size);
+  if (!pages.is_read_by_others()) unpoison(slot, size);
   return slot;
 }
 
 void Tier::give_slot(std::byte* slot, std::int64_t bytes, PageSource& pages) noexcept {
   const std::int64_t size = whole_pages(bytes);
-  poison(slot, size);
+  if (!pages.is_read_by_others()) poison(slot, size);
   in_use_ -= size;
   idle_[{&pages, size}].push_back(slot);
 }
@@ -115,7 +115,7 @@ void Tier::count_held(std::int64_t bytes, const PageSource& pages) noexcept {
 }
 
 void Tier::unmap(std::byte* data, std::int64_t bytes, PageSource& pages) noexcept {
-  unpoison(data, bytes);
+  if (!pages.is_read_by_others()) unpoison(data, bytes);
   pages.give(data, bytes);
   count_held(-bytes, pages);
 }

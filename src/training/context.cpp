@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "collectives/shared_transport.hpp"
+#include "collectives/node_transport.hpp"
 #include "kernels/runtime.hpp"
 #include "training/supported.hpp"
 #include "training/value_check.hpp"
@@ -95,10 +95,9 @@ void Context::open_files() {
 // auto becomes what it stands for, so that gemini_get_option tells what is in force.
 void Context::resolve_options() {
   options_.set("backend", "host");
-  if (!parse_link_delay(options_.text("collectives"))) {
-    const bool alone = ranks_.topology().ranks == 1;
-    options_.set("collectives", alone ? "mpi" : ranks_.transport().name());
-  }
+  const std::string& collectives = options_.text("collectives");
+  if (!parse_link_delay(collectives) && !parse_node_ranks(collectives))
+    options_.set("collectives", ranks_.topology().ranks == 1 ? "mpi" : ranks_.transport().name());
   options_.set("device_memory", std::to_string(compute_.limit()));
   options_.set("host_memory", std::to_string(host_.limit()));
 }
@@ -146,12 +145,12 @@ void Context::commit() {
 
 // Where the node has no room for shared memory, chunks travel over MPI, which asks more of compute memory.
 void Context::share_memory(ModelPlan& plan) {
-  SharedTransport* shared = ranks_.shared();
+  NodeTransport* shared = ranks_.shared();
   if (shared == nullptr || shared->declined()) return;
   compute_.drop_idle_slots();
   const std::string refusal = shared->share(ranks_.agreement(), shared_chunks(plan));
-  options_.set("collectives", ranks_.transport().name());
   if (refusal.empty()) return;
+  options_.set("collectives", ranks_.transport().name());
   log_.warning("nothing is shared on this node, collectives = mpi is used: {}", refusal);
   ranks_.agreement().act_and_agree(Call::commit,
                                    [&] { plan = Trainer::plan(options_, ranks_, registry_, tiers_); });

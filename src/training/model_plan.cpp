@@ -24,10 +24,10 @@ LayoutRules layout_rules(const Options& options, int ranks) {
 }
 
 // Everything at rest. What belongs to RESIDENT chunks stays in compute memory.
-void list_items(ModelPlan& plan, bool needs_slot) {
+void list_items(ModelPlan& plan, const ModelLimits& limits) {
   for (std::size_t c = 0; c < plan.layout.chunks.size(); ++c) {
     const ChunkSpec& spec = plan.layout.chunks[c];
-    plan.fixed_bytes += resident_bytes(spec, needs_slot);
+    plan.fixed_bytes += resident_bytes(spec, limits.needs_slot, limits.ranks_per_slot);
     for (int i = 0; i < kItems; ++i) {
       const auto item = static_cast<Item>(i);
       const std::int64_t bytes = item_bytes(spec, item, plan.state);
@@ -104,8 +104,8 @@ std::vector<SharedChunk> shared_chunks(const ModelPlan& plan) {
   std::vector<SharedChunk> chunks;
   for (const ChunkSpec& spec : plan.layout.chunks) {
     const auto index = static_cast<int>(chunks.size());
-    chunks.push_back({spec.shard_elems * size_of(spec.dtype), spec.elems * size_of(spec.grad_dtype),
-                      !spec.frozen, plan.home(index, Item::param) == Place::compute});
+    chunks.push_back({spec.elems * size_of(spec.dtype), spec.elems * size_of(spec.grad_dtype), !spec.frozen,
+                      plan.home(index, Item::param) == Place::compute});
   }
   return chunks;
 }
@@ -132,7 +132,7 @@ ModelPlan make_model_plan(const Options& options, const Registry& registry, cons
   plan.state = {options.flag("master_weights"), StepSettings(options).states};
   for (const ChunkSpec& spec : plan.layout.chunks)
     if (spec.elems > kMostElems) refuse(plan, limits, kMost);
-  list_items(plan, limits.needs_slot);
+  list_items(plan, limits);
   Rooms rooms{-1, limits.host_bytes, limits.files};
   if (limits.files) add_spill(plan, rooms, limits);
   if (options.text("accumulate_mode") == "local") add_kept(plan, rooms);

@@ -16,6 +16,7 @@ namespace gemini {
 struct ModelLimits {
   int shard_ranks = 1;     // over which a chunk is sharded
   bool needs_slot = true;  // see Transport
+  int ranks_per_slot = 1;  // the same
   std::int64_t compute_bytes = -1;
   std::int64_t host_bytes = 0;
   bool files = false;

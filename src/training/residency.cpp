@@ -72,7 +72,7 @@ std::int64_t Residency::idle_copies(const Need& need) const {
   std::int64_t bytes = 0;
   for (const Chunk& chunk : store_.chunks())
     if (chunk.slot != nullptr && chunk.status->leases == 0 && !needed(need, chunk.index))
-      bytes += whole_pages(chunk.gathered_bytes());
+      bytes += whole_pages(store_.slot_bytes(chunk));
   return bytes;
 }
 
@@ -242,7 +242,7 @@ bool Residency::is_busy(const Chunk& chunk, Item item, const Need& need) const {
   if (item == Item::grad_sum)
     return chunk.gradient != nullptr || chunk.moved_gradient || needed(need, chunk.index);
   if (item != Item::param) return false;
-  const bool is_the_copy = store_.slot_bytes(chunk) < chunk.gathered_bytes();
+  const bool is_the_copy = store_.slot_bytes(chunk) == 0;
   return chunk.status->present() || (is_the_copy && needed(need, chunk.index));
 }
 

@@ -19,7 +19,8 @@ void allow(const Options& options, std::string_view key, std::initializer_list<s
 void check_supported(const Options& options) {
   allow(options, "backend", {"host", "auto"}, "this build has no CUDA");
   allow(options, "device", {"auto", "current"}, "this build has no devices");
-  if (!parse_link_delay(options.text("collectives")))
+  const std::string& collectives = options.text("collectives");
+  if (!parse_link_delay(collectives) && !parse_node_ranks(collectives))
     allow(options, "collectives", {"auto", "mpi", "shared"}, "that transport is not in this version");
 }
 

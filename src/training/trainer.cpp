@@ -44,6 +44,7 @@ ModelPlan Trainer::plan(const Options& options, const Ranks& ranks, const Regist
   ModelLimits limits;
   limits.shard_ranks = ranks.transport().ranks();
   limits.needs_slot = ranks.transport().needs_slot();
+  limits.ranks_per_slot = ranks.transport().ranks_per_slot();
   limits.compute_bytes = tiers.compute.limit();
   limits.host_bytes = tiers.host.limit();
   limits.files = tiers.files != nullptr;
