@@ -3,6 +3,7 @@
 // vectors do the same IEEE operations per element.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 // Levels between the baseline and AVX2, and above AVX-512 as of 2017, bring these loops nothing.

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <Kokkos_Macros.hpp>
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
