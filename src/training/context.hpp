@@ -33,6 +33,7 @@ class Context {
   void end();
   // The trainer; throws before commit.
   [[nodiscard]] Trainer& trainer();
+  [[nodiscard]] bool committed() const noexcept { return trainer_ != nullptr; }
   void check_not_committed(const char* what) const;
 
   // Agreement::agree over this context's ranks.
