@@ -19,7 +19,7 @@ gemini_status_t gemini_workspace_free(gemini_context_t ctx, void* ptr) {
 
 gemini_status_t gemini_memory_note(gemini_context_t ctx, int64_t non_model_bytes) {
   return with_context("gemini_memory_note", ctx,
-                      [&](Context& context) { context.non_model().note(non_model_bytes); });
+                      [&](Context& context) { context.note_memory(non_model_bytes); });
 }
 
 gemini_status_t gemini_stat(gemini_context_t ctx, gemini_stat_t which, int64_t* value) {
