@@ -63,15 +63,18 @@ TEST_P(SlowLink, NeverLetsTheOptimizerSeeAGradientOnItsWay) {
         ctx.op(GEMINI_BACKWARD, {p}, [&] { fill_grad(p, slope(i, step, batch)); });
       }
     }
-    ctx.step();
+    const double norm = ctx.step().grad_norm;
+    double squares = 0;
     for (int i = 0; i < kChunks; ++i) {
       double sum = 0;
       for (int batch = 0; batch < batches; ++batch) sum += slope(i, step, batch);
+      squares += static_cast<double>(kElems) * sum * sum;
       double& expected = m[static_cast<std::size_t>(i)];
       expected = 0.9 * expected + 0.1 * sum;
       EXPECT_TRUE(all_are(see(ctx, all[static_cast<std::size_t>(i)]).state1, expected, 1e-4))
           << "chunk " << i << " in step " << step;
     }
+    EXPECT_DOUBLE_EQ(std::sqrt(squares), norm) << "step " << step;
   }
 }
 
