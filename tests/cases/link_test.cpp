@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 #include <thread>
+#include <tuple>
 
 #include "timeline.hpp"
 
@@ -87,19 +88,28 @@ TEST(Link, IsWaitedForLessWithPrefetch) {
     return stall_ns;
   };
   const std::int64_t without = stall_of("0");
-  EXPECT_GE(without, std::int64_t{kCount} * 20'000'000);  // every gather from its beginning
+  EXPECT_GE(without, std::int64_t{kCount} * 18'000'000);  // every gather from its beginning
   EXPECT_LT(2 * stall_of("2"), without);
 }
 
-// Backward repeats each forward before it. Of the last of some iterations.
-class Recomputation : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(All, Recomputation, testing::Values("static", "auto", "planned"));
+// Backward repeats each forward before it. Of the last of some iterations, with room for all copies and with
+// room for little more than an operation needs.
+class Recomputation : public testing::TestWithParam<std::tuple<const char*, bool>> {};
+INSTANTIATE_TEST_SUITE_P(All, Recomputation,
+                         testing::Combine(testing::Values("static", "auto", "planned"), testing::Bool()));
 
 TEST_P(Recomputation, GathersWhatItNeedsAndNothingThatIsDone) {
   if (ranks_of() == 1) GTEST_SKIP() << "one rank sends nothing";
   constexpr int kModules = 3;
-  const bool keeps_copies = GetParam() != std::string("static");
-  Model model({{"placement", GetParam()}, {"prefetch", "1"}}, kModules);
+  constexpr std::int64_t kElems = 12288;  // whole pages on 1 to 4 ranks
+  const auto [placement, roomy] = GetParam();
+  const bool keeps_copies = roomy && placement != std::string("static");
+  Model model({{"placement", placement},
+               {"prefetch", "1"},
+               {"offload_param_frac", "1"},
+               {"offload_optim_frac", "1"},
+               {"device_memory", std::to_string((roomy ? 64 : 3) * kElems * 4)}},
+              kModules, kElems);
   for (int i = 0; i < 3; ++i) {
     model.forward([] { sleep_us(1000); });
     model.backward([] { sleep_us(1000); }, true);
@@ -123,6 +133,9 @@ TEST_P(Recomputation, GathersWhatItNeedsAndNothingThatIsDone) {
     }
   }
   for (const auto& [chunk, count] : gathers) EXPECT_LE(count, keeps_copies ? 1 : 2) << "chunk " << chunk;
+  if (!keeps_copies) {
+    EXPECT_FALSE(gathers.empty());
+  }
 }
 
 }  // namespace
