@@ -82,7 +82,10 @@ void Tier::give_slot(std::byte* slot, std::int64_t bytes) noexcept {
   const std::int64_t size = whole_pages(bytes);
   poison(slot, size);
   in_use_ -= size;
-  idle_[size].push_back(slot);
+  if (crowded(0))
+    unmap(slot, size);
+  else
+    idle_[size].push_back(slot);
 }
 
 void Tier::add_guest(std::int64_t bytes) {
@@ -91,10 +94,15 @@ void Tier::add_guest(std::int64_t bytes) {
          "a workspace of {} does not fit: of {} = {} the model uses {} and other workspaces {}",
          text::format_bytes(bytes), option_, text::format_bytes(limit_), text::format_bytes(in_use_),
          text::format_bytes(guests_));
-  if (limit_ >= 0 && held_ + bytes > limit_) drop_idle_slots();
+  if (crowded(bytes)) drop_idle_slots();
   guests_ += bytes;
   held_ += bytes;
   peak_ = std::max(peak_, held_);
+}
+
+void Tier::leave_room_for(std::int64_t bytes) noexcept {
+  besides_ = bytes;
+  if (crowded(0)) drop_idle_slots();
 }
 
 void Tier::remove_guest(std::int64_t bytes) noexcept {
@@ -104,7 +112,7 @@ void Tier::remove_guest(std::int64_t bytes) noexcept {
 
 std::byte* Tier::map(std::int64_t bytes, const char* what, gemini_status_t if_refused) {
   require(bytes, what);
-  if (limit_ >= 0 && held_ + bytes > limit_) drop_idle_slots();
+  if (crowded(bytes)) drop_idle_slots();
   void* data = pages_of_the_machine(bytes);
   if (data == MAP_FAILED) {
     drop_idle_slots();

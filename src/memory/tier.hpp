@@ -74,6 +74,9 @@ class Tier {
   void add_guest(std::int64_t bytes);
   void remove_guest(std::int64_t bytes) noexcept;
 
+  // What the caller says it holds besides. It refuses nothing: idle slots do not stay where it may be.
+  void leave_room_for(std::int64_t bytes) noexcept;
+
   [[nodiscard]] std::int64_t limit() const noexcept { return limit_; }
   [[nodiscard]] std::int64_t in_use() const noexcept { return in_use_; }
   [[nodiscard]] std::int64_t guests() const noexcept { return guests_; }
@@ -88,12 +91,17 @@ class Tier {
   std::byte* map(std::int64_t bytes, const char* what, gemini_status_t if_refused);
   void unmap(std::byte* data, std::int64_t bytes) noexcept;
   void drop_idle_slots() noexcept;
+  // Whether idle slots are in the way of this much more.
+  [[nodiscard]] bool crowded(std::int64_t more_bytes) const noexcept {
+    return limit_ >= 0 && held_ + besides_ + more_bytes > limit_;
+  }
 
   std::string option_;
   std::int64_t limit_;
   std::int64_t in_use_ = 0;  // blocks and taken slots
   std::int64_t guests_ = 0;  // workspaces of the caller
-  std::int64_t held_ = 0;    // in use, guests and idle
+  std::int64_t besides_ = 0;
+  std::int64_t held_ = 0;  // in use, guests and idle
   std::int64_t peak_ = 0;
   std::map<std::int64_t, std::vector<std::byte*>> idle_;  // slots by size
 };
