@@ -1,11 +1,11 @@
 // How much of the communication compute hides: hidden = 1 - (T - Tcompute) / Tcommunication, for a network
 // whose every operation computes as long as its communication takes.
-#include <algorithm>
 #include <cstdlib>
 #include <deque>
 #include <optional>
 
 #include "network.hpp"
+#include "quantile.hpp"
 #include "table.hpp"
 
 namespace gemini_bench {
@@ -39,14 +39,6 @@ const std::vector<Scenario> kScenarios = {
     {"copies kept", {}, 1},
     {"little memory", {{"device_memory", "2900KiB"}}, 2},  // shards take 2 MiB, a copy 64 KiB
 };
-
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
-}
 
 // Of one variant in one part of the iteration, by round.
 struct Samples {

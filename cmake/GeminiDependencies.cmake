@@ -14,6 +14,9 @@ find_path(GEMINI_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 # Learnt traces and timelines as JSON; header-only.
 find_package(nlohmann_json 3.9 REQUIRED)
 
+# Vector loops for the processor at hand, chosen at run time.
+find_package(hwy REQUIRED CONFIG)
+
 # Files as a memory tier: many requests under way at once. Without it a thread reads and writes.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)

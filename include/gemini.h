@@ -82,7 +82,7 @@ typedef enum {
   GEMINI_ERR_NOT_FOUND = 9,      /**< nothing at the path, no parameter of that name */
   GEMINI_ERR_INTERNAL = -1,      /**< a defect in the library */
   GEMINI_ERR_MPI = -2,           /**< MPI failed under way */
-  GEMINI_ERR_DEVICE = -3,        /**< the device failed under way */
+  GEMINI_ERR_DEVICE = -3,        /**< the device failed, or memory ended, under way */
   GEMINI_ERR_COLLECTIVE = -4,    /**< NCCL failed under way */
   GEMINI_ERR_ORDER = -5,         /**< ranks called different operations */
   GEMINI_ERR_TIMEOUT = -6,       /**< a peer did not arrive within timeout_s */

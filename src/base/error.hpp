@@ -31,6 +31,9 @@ inline void ensure(bool condition, const char* promise) {
   if (!condition) throw Error(GEMINI_ERR_INTERNAL, promise);
 }
 
+// The words for std::bad_alloc.
+inline constexpr const char* kNoMemory = "the machine does not give more memory";
+
 const char* status_name(gemini_status_t status) noexcept;
 
 }  // namespace gemini

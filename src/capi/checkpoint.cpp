@@ -16,18 +16,18 @@ gemini_status_t gemini_state_register(gemini_context_t ctx, const char*, void*, 
 }
 
 gemini_status_t gemini_checkpoint_write(gemini_context_t ctx, const char*, int32_t) {
-  return with_context("gemini_checkpoint_write", ctx,
-                      [](Context& context) { context.agree(Call::checkpoint_write, "", refuse); });
+  return with_all_ranks("gemini_checkpoint_write", ctx,
+                        [](Context& context) { context.agree(Call::checkpoint_write, "", refuse); });
 }
 
 gemini_status_t gemini_checkpoint_wait(gemini_context_t ctx) {
-  return with_context("gemini_checkpoint_wait", ctx,
-                      [](Context& context) { context.agree(Call::checkpoint_wait, "", refuse); });
+  return with_all_ranks("gemini_checkpoint_wait", ctx,
+                        [](Context& context) { context.agree(Call::checkpoint_wait, "", refuse); });
 }
 
 gemini_status_t gemini_checkpoint_read(gemini_context_t ctx, const char*, int32_t) {
-  return with_context("gemini_checkpoint_read", ctx,
-                      [](Context& context) { context.agree(Call::checkpoint_read, "", refuse); });
+  return with_all_ranks("gemini_checkpoint_read", ctx,
+                        [](Context& context) { context.agree(Call::checkpoint_read, "", refuse); });
 }
 
 gemini_status_t gemini_checkpoint_notes(gemini_context_t ctx, char*, int64_t) {

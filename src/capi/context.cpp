@@ -22,14 +22,15 @@ void check_communicator(MPI_Comm comm) {
 
 gemini_status_t create(const char* function, MPI_Comm comm, gemini_options_t opts,
                        gemini_context_t* ctx) noexcept {
-  return guarded(function, [&] {
+  const auto make = [&] {
     if (ctx != nullptr) *ctx = nullptr;
     check_communicator(comm);
     std::exception_ptr refusal;  // peers are to hear of it
     if (ctx == nullptr) refusal = std::make_exception_ptr(Error(GEMINI_ERR_ARGUMENT, "ctx is NULL"));
     auto context = std::make_unique<Context>(comm, opts == nullptr ? Options{} : opts->options, refusal);
     *ctx = new gemini_context_s(std::move(context));
-  });
+  };
+  return guarded(function, make, NoMemory::ends);
 }
 
 // A context that ends without its peers. What MPI may still write to stays until the process ends.
@@ -60,10 +61,12 @@ gemini_status_t gemini_destroy(gemini_context_t* ctx) {
   }
   std::unique_ptr<gemini_context_s> handle(std::exchange(*ctx, nullptr));
   const bool alone = finalised || !handle->failure.empty();
-  const gemini_status_t status = guarded("gemini_destroy", [&] {
+  const auto end = [&] {
     if (finalised) fail(GEMINI_ERR_STATE, "MPI was finalised before; local memory was freed");
     if (!alone) handle->context->end();
-  });
+  };
+  const gemini_status_t status = guarded("gemini_destroy", end, NoMemory::ends);
+  if (status < 0) end_after(*handle, status);
   end_alone(std::move(handle));
   return status;
 }
@@ -86,7 +89,7 @@ gemini_status_t gemini_get_option(gemini_context_t ctx, const char* key, char* v
 }
 
 gemini_status_t gemini_set_option(gemini_context_t ctx, const char* key, const char* value) {
-  return with_context("gemini_set_option", ctx, [&](Context& context) { context.set_option(key, value); });
+  return with_all_ranks("gemini_set_option", ctx, [&](Context& context) { context.set_option(key, value); });
 }
 
 gemini_status_t gemini_on_device(gemini_context_t ctx, int32_t* on_device) {

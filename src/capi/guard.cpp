@@ -32,8 +32,7 @@ void clear_message() noexcept {
   last_message[0] = '\0';
 }
 
-gemini_status_t report_failure(const char* function, gemini_status_t status,
-                               const std::string& words) noexcept {
+gemini_status_t report_failure(const char* function, gemini_status_t status, const char* words) noexcept {
   try {
     *fmt::format_to_n(last_message, kMessageBytes - 1, "{}: {}", function, words).out = '\0';
   } catch (...) {
@@ -42,13 +41,14 @@ gemini_status_t report_failure(const char* function, gemini_status_t status,
   return status;
 }
 
-gemini_status_t status_of_exception(const char* function) noexcept {
+gemini_status_t status_of_exception(const char* function, NoMemory no_memory) noexcept {
   try {
     throw;
   } catch (const Error& error) {
     return report_failure(function, error.status(), error.what());
   } catch (const std::bad_alloc&) {
-    return report_failure(function, GEMINI_ERR_OUT_OF_MEMORY, "the machine does not give more memory");
+    const bool ends = no_memory == NoMemory::ends;
+    return report_failure(function, ends ? GEMINI_ERR_DEVICE : GEMINI_ERR_OUT_OF_MEMORY, kNoMemory);
   } catch (const std::exception& error) {
     return report_failure(function, GEMINI_ERR_INTERNAL, error.what());
   } catch (...) {
@@ -73,8 +73,12 @@ void check_usable(const gemini_context_s* handle) {
 
 void end_after(gemini_context_s& handle, gemini_status_t status) noexcept {
   if (!handle.failure.empty()) return;
-  handle.failure = last_message[0] == '\0' ? status_name(status) : last_message;
-  handle.context->log().error(handle.failure);
+  try {
+    handle.failure = last_message[0] == '\0' ? status_name(status) : last_message;
+    handle.context->log().error(handle.failure);
+  } catch (...) {
+    handle.failure = "out of memory";  // short enough to need none
+  }
   if (peers_cannot_know(status)) handle.context->ranks().queue().tell_peers(handle.failure);
 }
 

@@ -19,7 +19,7 @@ gemini_status_t gemini_workspace_free(gemini_context_t ctx, void* ptr) {
 
 gemini_status_t gemini_memory_note(gemini_context_t ctx, int64_t non_model_bytes) {
   return with_context("gemini_memory_note", ctx,
-                      [&](Context& context) { context.non_model().note(non_model_bytes); });
+                      [&](Context& context) { context.note_memory(non_model_bytes); });
 }
 
 gemini_status_t gemini_stat(gemini_context_t ctx, gemini_stat_t which, int64_t* value) {
@@ -34,7 +34,7 @@ gemini_status_t gemini_stat_reset(gemini_context_t ctx) {
 }
 
 gemini_status_t gemini_report(gemini_context_t ctx, const char* path) {
-  return with_context("gemini_report", ctx, [&](Context& context) {
+  return with_all_ranks("gemini_report", ctx, [&](Context& context) {
     const bool writes = context.ranks().topology().rank == 0;
     std::FILE* file = nullptr;
     context.agree(Call::report, "", [&] {
@@ -56,5 +56,5 @@ gemini_status_t gemini_report(gemini_context_t ctx, const char* path) {
 }
 
 gemini_status_t gemini_trace_write(gemini_context_t ctx, const char* path) {
-  return with_context("gemini_trace_write", ctx, [&](Context& context) { context.write_timeline(path); });
+  return with_all_ranks("gemini_trace_write", ctx, [&](Context& context) { context.write_timeline(path); });
 }

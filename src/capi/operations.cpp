@@ -1,5 +1,6 @@
 // The operations of training.
 #include "capi/guard.hpp"
+#include "training/must.hpp"
 
 using namespace gemini;
 
@@ -24,13 +25,13 @@ gemini_status_t gemini_set_stream(gemini_context_t ctx, void*) {
 }
 
 gemini_status_t gemini_pre_op(gemini_context_t ctx, const gemini_param_t* params, int32_t count) {
-  return with_context("gemini_pre_op", ctx,
-                      [&](Context& context) { context.trainer().pre_op(params, count); });
+  return with_all_ranks("gemini_pre_op", ctx,
+                        [&](Context& context) { context.trainer().pre_op(params, count); });
 }
 
 gemini_status_t gemini_post_op(gemini_context_t ctx, const gemini_param_t* params, int32_t count) {
-  return with_context("gemini_post_op", ctx,
-                      [&](Context& context) { context.trainer().post_op(params, count); });
+  return with_all_ranks("gemini_post_op", ctx,
+                        [&](Context& context) { context.trainer().post_op(params, count); });
 }
 
 gemini_status_t gemini_param_data(gemini_param_t param, void** data) {
@@ -48,8 +49,8 @@ gemini_status_t gemini_param_grad(gemini_param_t param, void** grad, int32_t* ac
 }
 
 gemini_status_t gemini_grad_ready(gemini_param_t param) {
-  return with_param("gemini_grad_ready", param,
-                    [](Context& context, Parameter& p) { context.trainer().grad_ready(p); });
+  return with_param_on_all_ranks("gemini_grad_ready", param,
+                                 [](Context& context, Parameter& p) { context.trainer().grad_ready(p); });
 }
 
 gemini_status_t gemini_loss_scale(gemini_context_t ctx, double* scale) {
@@ -60,18 +61,19 @@ gemini_status_t gemini_loss_scale(gemini_context_t ctx, double* scale) {
 }
 
 gemini_status_t gemini_step(gemini_context_t ctx, gemini_step_info_t* info) {
-  return with_context("gemini_step", ctx, [&](Context& context) {
+  return with_all_ranks("gemini_step", ctx, [&](Context& context) {
     context.agree(Call::step, context.step_claim(), [&] {
       if (info != nullptr) check_info(info);
       context.trainer().check_step();
     });
-    const gemini_step_info_t done = context.trainer().step(context.learning_rate());
+    gemini_step_info_t done{};
+    must([&] { done = context.trainer().step(context.learning_rate()); });
     if (info != nullptr) copy_info(done, info);
   });
 }
 
 gemini_status_t gemini_discard(gemini_context_t ctx) {
-  return with_context("gemini_discard", ctx, [](Context& context) {
+  return with_all_ranks("gemini_discard", ctx, [](Context& context) {
     context.agree(Call::discard, "", [&] { context.trainer().check_quiet(); });
     context.trainer().discard();
   });

@@ -59,8 +59,9 @@ gemini_status_t gemini_param_alias(gemini_context_t ctx, const char* name, gemin
 }
 
 gemini_status_t gemini_param_set_option(gemini_param_t param, const char* key, const char* value) {
-  return with_param("gemini_param_set_option", param,
-                    [&](Context& context, Parameter& p) { context.set_param_option(p, key, value); });
+  const bool agreed = param != nullptr && param->handle->context->committed();
+  const auto set = [&](Context& context, Parameter& p) { context.set_param_option(p, key, value); };
+  return with_param("gemini_param_set_option", param, set, agreed ? NoMemory::ends : NoMemory::refuses);
 }
 
 gemini_status_t gemini_param_attach(gemini_param_t param, void* data) {
@@ -112,7 +113,7 @@ gemini_status_t gemini_param_init_function(gemini_param_t param, gemini_init_fn 
 }
 
 gemini_status_t gemini_commit(gemini_context_t ctx) {
-  return with_context("gemini_commit", ctx, [](Context& context) { context.commit(); });
+  return with_all_ranks("gemini_commit", ctx, [](Context& context) { context.commit(); });
 }
 
 gemini_status_t gemini_param_find(gemini_context_t ctx, const char* name, gemini_param_t* param) {

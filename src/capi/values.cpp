@@ -1,6 +1,7 @@
 // Values outside operations.
 #include "base/fingerprint.hpp"
 #include "capi/guard.hpp"
+#include "training/must.hpp"
 
 using namespace gemini;
 
@@ -37,7 +38,7 @@ std::string words_of(const Parameter& p, gemini_dtype_t type, std::int32_t root)
 
 gemini_status_t read(const char* function, Call call, gemini_param_t param, ValueKind kind, gemini_dtype_t as,
                      void* host_values, std::int32_t root) {
-  return with_param(function, param, [&](Context& context, Parameter& p) {
+  return with_param_on_all_ranks(function, param, [&](Context& context, Parameter& p) {
     context.agree(call, words_of(p, as, root), [&] {
       require_values(context, checked_request(context, p, as, root), host_values);
       if (kind == ValueKind::gradient) context.trainer().check_gradient_held(p);
@@ -58,7 +59,7 @@ gemini_status_t gemini_grad_get(gemini_param_t param, gemini_dtype_t as, void* h
 
 gemini_status_t gemini_param_set(gemini_param_t param, gemini_dtype_t from, const void* host_values,
                                  int32_t root) {
-  return with_param("gemini_param_set", param, [&](Context& context, Parameter& p) {
+  return with_param_on_all_ranks("gemini_param_set", param, [&](Context& context, Parameter& p) {
     std::string words = words_of(p, from, root);
     if (root == -1 && host_values != nullptr && is_valid(from))
       words += fmt::format(", values with fingerprint {:016x}",
@@ -70,13 +71,13 @@ gemini_status_t gemini_param_set(gemini_param_t param, gemini_dtype_t from, cons
 }
 
 gemini_status_t gemini_shard_visit(gemini_context_t ctx, gemini_shard_fn fn, void* user) {
-  return with_context("gemini_shard_visit", ctx, [&](Context& context) {
+  return with_all_ranks("gemini_shard_visit", ctx, [&](Context& context) {
     context.agree(Call::shard_visit, "", [&] {
       if (fn == nullptr) fail(GEMINI_ERR_ARGUMENT, "fn is NULL");
       context.trainer().check_finish();
     });
-    context.ranks().agreement().act_and_agree(Call::shard_visit,
-                                              [&] { context.trainer().visit_shards(fn, user); });
+    const auto visit = [&] { must([&] { context.trainer().visit_shards(fn, user); }); };
+    context.ranks().agreement().act_and_agree(Call::shard_visit, visit);
     context.trainer().values_changed();
   });
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <new>
 #include <sstream>
 
 #include "base/fingerprint.hpp"
@@ -84,10 +85,14 @@ void Agreement::agree(Call call, const Claim& claim, const std::function<void()>
     mine = std::current_exception();
     words = error.what();
     sign = error.status() > 0 ? 1 : -1;
-  } catch (const std::exception& error) {  // out of memory in the check itself
-    mine = std::current_exception();
-    words = error.what();
+  } catch (const std::bad_alloc&) {  // in the check itself: nothing was done
+    mine = std::make_exception_ptr(Error(GEMINI_ERR_OUT_OF_MEMORY, kNoMemory));
+    words = kNoMemory;
     sign = 1;
+  } catch (...) {
+    mine = std::current_exception();
+    words = "an exception that is not the library's";
+    sign = -1;
   }
   if (size_ == 1) {
     if (mine) std::rethrow_exception(mine);

@@ -12,7 +12,7 @@ namespace gemini {
 
 class CanonicalSum {
  public:
-  using Contributions = std::vector<const std::byte*>;  // by rank
+  using Contributions = std::vector<const std::byte*>;  // by rank; NULL: zeros
 
   // nodes: the contributing ranks by node, see Topology.
   explicit CanonicalSum(std::vector<std::vector<int>> nodes) : nodes_(std::move(nodes)) {}
@@ -27,11 +27,16 @@ class CanonicalSum {
              const Contributions& contribution);
 
  private:
-  static void add_node(const std::vector<int>& ranks, DType type, std::int64_t count,
-                       const Contributions& contribution, std::byte* sum);
+  void add_up(DType type, std::int64_t first, std::int64_t count, const Contributions& contribution,
+              std::byte* sum);
+  void add_node(const std::vector<int>& ranks, DType type, std::int64_t first, std::int64_t count,
+                const Contributions& contribution, std::byte* sum);
+  // of_node_ = the contributions of these ranks, from `bytes` on
+  void select(const std::vector<int>& ranks, const Contributions& contribution, std::int64_t bytes);
 
   std::vector<std::vector<int>> nodes_;
   std::vector<std::byte> total_, node_sum_;
+  std::vector<const void*> of_node_;
 };
 
 }  // namespace gemini

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <new>
 #include <thread>
 
 #include "base/error.hpp"
@@ -111,6 +112,9 @@ void CommQueue::advance() {
       operations_.pop_front();
       ++completed_;
     }
+  } catch (const std::bad_alloc&) {  // peers are at their part of the operation
+    failure_ = std::make_exception_ptr(Error(GEMINI_ERR_DEVICE, kNoMemory));
+    std::rethrow_exception(failure_);
   } catch (...) {
     failure_ = std::current_exception();
     throw;

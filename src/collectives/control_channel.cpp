@@ -1,7 +1,6 @@
 #include "collectives/control_channel.hpp"
 
 #include <cstring>
-#include <deque>
 #include <mutex>
 
 #include "base/error.hpp"
@@ -11,11 +10,16 @@ namespace {
 
 constexpr int kLastWordsTag = 1;
 constexpr int kWaitingTag = 2;
-constexpr std::size_t kLastWordsBytes = 1024;
 
 }  // namespace
 
-ControlChannel::ControlChannel(Communicator comm) : comm_(std::move(comm)) {
+std::list<ControlChannel::LastWords>& ControlChannel::kept_words() {
+  static auto* const kept = new std::list<LastWords>;
+  return *kept;
+}
+
+ControlChannel::ControlChannel(Communicator comm) : comm_(std::move(comm)), last_words_(1) {
+  kept_words();
   if (comm_.get() == MPI_COMM_NULL) return;
   rank_ = comm_.rank();
   ranks_ = comm_.size();
@@ -34,11 +38,13 @@ ControlChannel::~ControlChannel() {
   kept->splice(kept->end(), outgoing_);
 }
 
+// Said once, with memory taken in time: it may be what this rank has run out of. Nobody may ever receive it.
 void ControlChannel::tell_last_words(const std::string& why) noexcept {
-  static auto* const messages = new std::deque<std::array<char, kLastWordsBytes>>;
   static std::mutex guard;
   const std::lock_guard lock(guard);
-  auto& message = messages->emplace_back();
+  if (last_words_.empty()) return;
+  kept_words().splice(kept_words().end(), last_words_);
+  LastWords& message = kept_words().back();
   std::strncpy(message.data(), why.c_str(), kLastWordsBytes - 1);
   for (int peer = 0; peer < ranks_; ++peer) {
     MPI_Request request = MPI_REQUEST_NULL;

@@ -27,7 +27,7 @@ class ControlChannel {
   ControlChannel(const ControlChannel&) = delete;
   ControlChannel& operator=(const ControlChannel&) = delete;
 
-  // Both send and do not wait.
+  // Both send and do not wait. Last words are said once.
   void tell_last_words(const std::string& why) noexcept;
   void tell_waiting(const WaitingPlace& here);
   // Takes in what has come; throws a peer's last words as GEMINI_ERR_REMOTE_FATAL. Answers if this rank
@@ -58,6 +58,9 @@ class ControlChannel {
     Notice notice;
     MPI_Request request = MPI_REQUEST_NULL;
   };
+  static constexpr std::size_t kLastWordsBytes = 1024;
+  using LastWords = std::array<char, kLastWordsBytes>;
+  static std::list<LastWords>& kept_words();  // until the process ends
   void tell(int peer, const WaitingPlace& here);
   void forget_received();
 
@@ -70,6 +73,7 @@ class ControlChannel {
   std::vector<std::int64_t> sent_;
   std::int64_t received_ = 0;
   std::list<Outgoing> outgoing_;
+  std::list<LastWords> last_words_;  // one, not yet said
 };
 
 }  // namespace gemini

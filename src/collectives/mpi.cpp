@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace gemini {
 
@@ -15,8 +16,17 @@ void check_mpi(int code, const char* call) {
   fail(GEMINI_ERR_MPI, "{} failed: {}", call, std::string_view(words, static_cast<std::size_t>(length)));
 }
 
+namespace {
+
+// MPI writes the handle when the last rank has come, perhaps after this rank has given up.
+void keep_for_ever(std::unique_ptr<MPI_Comm> handle) {
+  static auto& kept = *new std::vector<std::unique_ptr<MPI_Comm>>;
+  kept.push_back(std::move(handle));
+}
+
+}  // namespace
+
 Communicator::Communicator(MPI_Comm parent, double timeout_s) {
-  // MPI writes the handle when the last rank has come, perhaps after this rank has given up.
   auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Comm_idup(parent, made.get(), &request), "MPI_Comm_idup");
@@ -26,7 +36,7 @@ Communicator::Communicator(MPI_Comm parent, double timeout_s) {
     if (done) break;
     sched_yield();
     if (timeout_s == 0 || MPI_Wtime() - start < timeout_s) continue;
-    static_cast<void>(made.release());
+    keep_for_ever(std::move(made));
     fail(GEMINI_ERR_TIMEOUT, "a rank of comm did not come within timeout_s = {} s", timeout_s);
   }
   comm_ = *made;

@@ -92,7 +92,7 @@ void MpiReduction::unpack_slices() {
   contributions_.assign(values.begin(), values.end());
   for (std::size_t peer = 0; peer < slices_.peers(); ++peer) {
     if (is_silent(peer))
-      std::fill_n(values[peer], bytes, std::byte{0});
+      contributions_[peer] = nullptr;
     else if (format_.converts())
       format_.unpack(received_[peer], count_, values[peer]);
     else if (peer == slices_.me())

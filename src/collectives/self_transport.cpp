@@ -8,13 +8,8 @@ class LocalReduction final : public Operation {
  public:
   explicit LocalReduction(const GradientReduction& reduction) : reduction_(reduction) {}
   bool poll() override {
-    std::vector<std::byte> zeros;
-    const std::byte* gradient = reduction_.gradient;
-    if (gradient == nullptr) {
-      zeros.resize(static_cast<std::size_t>(reduction_.shard_elems * size_of(reduction_.dtype)));
-      gradient = zeros.data();
-    }
-    CanonicalSum(std::vector<std::vector<int>>{{0}}).store(reduction_, 0, reduction_.shard_elems, {gradient});
+    const CanonicalSum::Contributions alone = {reduction_.gradient};
+    CanonicalSum(std::vector<std::vector<int>>{{0}}).store(reduction_, 0, reduction_.shard_elems, alone);
     return true;
   }
 

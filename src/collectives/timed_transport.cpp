@@ -31,7 +31,7 @@ class Timed final : public Operation {
 
 std::unique_ptr<Operation> TimedTransport::acquire(const ShardedChunk& chunk, std::byte* slot) {
   auto operation = TransportOver::acquire(chunk, slot);
-  if (slot == nullptr) return operation;  // nothing travels
+  if (!operation || slot == nullptr) return operation;  // nothing travels
   return std::make_unique<Timed>(std::move(operation), ranks() * chunk.shard_bytes(), gathers_);
 }
 

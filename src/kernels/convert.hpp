@@ -16,31 +16,31 @@ namespace gemini::kernels {
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-KOKKOS_INLINE_FUNCTION std::uint32_t bits_of(float x) {
+KOKKOS_FORCEINLINE_FUNCTION std::uint32_t bits_of(float x) {
   std::uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
   return bits;
 }
 
-KOKKOS_INLINE_FUNCTION std::uint64_t bits_of(double x) {
+KOKKOS_FORCEINLINE_FUNCTION std::uint64_t bits_of(double x) {
   std::uint64_t bits;
   std::memcpy(&bits, &x, sizeof bits);
   return bits;
 }
 
-KOKKOS_INLINE_FUNCTION float float_of(std::uint32_t bits) {
+KOKKOS_FORCEINLINE_FUNCTION float float_of(std::uint32_t bits) {
   float x;
   std::memcpy(&x, &bits, sizeof x);
   return x;
 }
 
-KOKKOS_INLINE_FUNCTION double double_of(std::uint64_t bits) {
+KOKKOS_FORCEINLINE_FUNCTION double double_of(std::uint64_t bits) {
   double x;
   std::memcpy(&x, &bits, sizeof x);
   return x;
 }
 
-KOKKOS_INLINE_FUNCTION Half half_of(float x) {
+KOKKOS_FORCEINLINE_FUNCTION Half half_of(float x) {
   const std::uint32_t bits = bits_of(x);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   const auto order = static_cast<std::int32_t>(magnitude);  // signed, as SSE2 compares only these
@@ -54,7 +54,7 @@ KOKKOS_INLINE_FUNCTION Half half_of(float x) {
   return Half{static_cast<std::uint16_t>(((bits >> 16) & 0x8000u) | rounded)};
 }
 
-KOKKOS_INLINE_FUNCTION float float_of(Half x) {
+KOKKOS_FORCEINLINE_FUNCTION float float_of(Half x) {
   const std::uint32_t shifted = (x.bits & 0x7fffu) << 13;
   const std::uint32_t exponent = shifted & 0x0f800000u;
   const std::uint32_t normal = shifted + 0x38000000u;  // rebias by +112
@@ -65,7 +65,7 @@ KOKKOS_INLINE_FUNCTION float float_of(Half x) {
   return float_of(((x.bits & 0x8000u) << 16) | magnitude);
 }
 
-KOKKOS_INLINE_FUNCTION BFloat16 bfloat16_of(float x) {
+KOKKOS_FORCEINLINE_FUNCTION BFloat16 bfloat16_of(float x) {
   const std::uint32_t bits = bits_of(x);
   const std::uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   const std::uint32_t quiet_nan = (bits >> 16) | 0x40u;
@@ -73,13 +73,13 @@ KOKKOS_INLINE_FUNCTION BFloat16 bfloat16_of(float x) {
   return BFloat16{static_cast<std::uint16_t>(is_nan ? quiet_nan : rounded)};
 }
 
-KOKKOS_INLINE_FUNCTION float float_of(BFloat16 x) {
+KOKKOS_FORCEINLINE_FUNCTION float float_of(BFloat16 x) {
   return float_of(static_cast<std::uint32_t>(x.bits) << 16);
 }
 
 // Rounds to odd: of the two neighbours the one whose last bit is 1. Rounding that to nearest in at least two
 // bits less is rounding the double itself (S. Boldo, G. Melquiond, 2008).
-KOKKOS_INLINE_FUNCTION float odd_float_of(double x) {
+KOKKOS_FORCEINLINE_FUNCTION float odd_float_of(double x) {
   const auto nearest = static_cast<float>(x);
   const auto back = static_cast<double>(nearest);
   const std::uint64_t sign_off = 0x7fffffffffffffffu;
@@ -91,7 +91,7 @@ KOKKOS_INLINE_FUNCTION float odd_float_of(double x) {
 
 // The one conversion: from any of double, float, Half, BFloat16 to any.
 template <class To, class From>
-KOKKOS_INLINE_FUNCTION To convert_to(From x) {
+KOKKOS_FORCEINLINE_FUNCTION To convert_to(From x) {
   if constexpr (std::is_same_v<To, From>) {
     return x;
   } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
@@ -114,7 +114,7 @@ KOKKOS_INLINE_FUNCTION To convert_to(From x) {
 }
 
 template <class T>
-KOKKOS_INLINE_FUNCTION Wide<T> widen(T x) {
+KOKKOS_FORCEINLINE_FUNCTION Wide<T> widen(T x) {
   return convert_to<Wide<T>>(x);
 }
 

@@ -14,7 +14,7 @@ struct Float8 {
 constexpr float kLargestFloat8 = 448.0f;
 
 // What lies beyond the largest becomes the largest; infinities become NaN.
-KOKKOS_INLINE_FUNCTION Float8 float8_of(float x) {
+KOKKOS_FORCEINLINE_FUNCTION Float8 float8_of(float x) {
   const std::uint32_t bits = bits_of(x);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   const auto order = static_cast<std::int32_t>(magnitude);
@@ -28,7 +28,7 @@ KOKKOS_INLINE_FUNCTION Float8 float8_of(float x) {
   return Float8{static_cast<std::uint8_t>(((bits >> 24) & 0x80u) | rounded)};
 }
 
-KOKKOS_INLINE_FUNCTION float float_of(Float8 x) {
+KOKKOS_FORCEINLINE_FUNCTION float float_of(Float8 x) {
   const std::uint32_t code = x.bits & 0x7fu;
   const std::uint32_t shifted = code << 20;
   const std::uint32_t normal = shifted + 0x3c000000u;  // rebias by +120

@@ -8,22 +8,35 @@ namespace {
 template <class T>
 struct Fill {
   T* x;
-  T value;
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { x[i] = value; }
+  T constant;
+  KOKKOS_FORCEINLINE_FUNCTION T* output() const { return x; }
+  KOKKOS_FORCEINLINE_FUNCTION T value(std::int64_t) const { return constant; }
+  template <class Visit>
+  KOKKOS_FORCEINLINE_FUNCTION void arrays(const Visit&) const {}
 };
 
 template <class T>
 struct Scale {
   T* x;
   Wide<T> factor;
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { x[i] = convert_to<T>(widen(x[i]) * factor); }
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t i) const {
+    x[i] = convert_to<T>(widen(x[i]) * factor);
+  }
+  template <class Visit>
+  KOKKOS_FORCEINLINE_FUNCTION void arrays(const Visit& visit) const {
+    visit(x);
+  }
 };
 
 template <class T>
 struct Add {
   const T* x;
   Wide<T>* sum;
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const { sum[i] = sum[i] + widen(x[i]); }
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t i) const { sum[i] = sum[i] + widen(x[i]); }
+  template <class Visit>
+  KOKKOS_FORCEINLINE_FUNCTION void arrays(const Visit& visit) const {
+    visit(x), visit(sum);
+  }
 };
 
 template <class T>
@@ -31,9 +44,13 @@ struct Axpy {
   Wide<T> a;
   const T* x;
   Wide<T>* y;
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t i) const {
     const Wide<T> product = a * widen(x[i]);
     y[i] = y[i] + product;
+  }
+  template <class Visit>
+  KOKKOS_FORCEINLINE_FUNCTION void arrays(const Visit& visit) const {
+    visit(x), visit(y);
   }
 };
 
@@ -41,8 +58,12 @@ template <class T>
 struct Divide {
   T* x;
   Wide<T> divisor;
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t i) const {
     x[i] = convert_to<T>(widen(x[i]) / divisor);
+  }
+  template <class Visit>
+  KOKKOS_FORCEINLINE_FUNCTION void arrays(const Visit& visit) const {
+    visit(x);
   }
 };
 
@@ -51,9 +72,13 @@ struct AddQuotient {
   const T* x;
   T divisor;
   T* sum;
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t i) const {
     const T quotient = x[i] / divisor;
     sum[i] = sum[i] + quotient;
+  }
+  template <class Visit>
+  KOKKOS_FORCEINLINE_FUNCTION void arrays(const Visit& visit) const {
+    visit(x), visit(sum);
   }
 };
 
@@ -62,7 +87,7 @@ struct AddQuotient {
 void fill(DType type, void* x, std::int64_t count, double value) {
   with_floating(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_each(count, Fill<T>{static_cast<T*>(x), convert_to<T>(value)});
+    for_each_output(count, Fill<T>{static_cast<T*>(x), convert_to<T>(value)});
   });
 }
 

@@ -10,24 +10,24 @@ namespace gemini::kernels {
 namespace {
 
 // Magnitudes of IEEE values are ordered as their bits are as integers, infinity and NaN at the end.
-KOKKOS_INLINE_FUNCTION std::int32_t finite_magnitude(float x) {
+KOKKOS_FORCEINLINE_FUNCTION std::int32_t finite_magnitude(float x) {
   const auto bits = static_cast<std::int32_t>(bits_of(x) & 0x7fffffffu);
   return bits < 0x7f800000 ? bits : 0;
 }
-KOKKOS_INLINE_FUNCTION std::int64_t finite_magnitude(double x) {
+KOKKOS_FORCEINLINE_FUNCTION std::int64_t finite_magnitude(double x) {
   const auto bits = static_cast<std::int64_t>(bits_of(x) & 0x7fffffffffffffffu);
   return bits < 0x7ff0000000000000 ? bits : 0;
 }
-KOKKOS_INLINE_FUNCTION float from_magnitude(std::int32_t bits) {
+KOKKOS_FORCEINLINE_FUNCTION float from_magnitude(std::int32_t bits) {
   return float_of(static_cast<std::uint32_t>(bits));
 }
-KOKKOS_INLINE_FUNCTION double from_magnitude(std::int64_t bits) {
+KOKKOS_FORCEINLINE_FUNCTION double from_magnitude(std::int64_t bits) {
   return double_of(static_cast<std::uint64_t>(bits));
 }
 
 // Rounded down, so that 448 scales are no more than the largest: the product of 24 and 3 bits is exact in
 // double. A subnormal scale would have too few bits, and be none where subnormals are flushed.
-KOKKOS_INLINE_FUNCTION float scale_for(double largest) {
+KOKKOS_FORCEINLINE_FUNCTION float scale_for(double largest) {
   constexpr double kMost = static_cast<double>(kLargestFloat8);
   constexpr float kSmallestScale = std::numeric_limits<float>::min();
   constexpr float kLargestScale = std::numeric_limits<float>::max();
@@ -40,10 +40,10 @@ KOKKOS_INLINE_FUNCTION float scale_for(double largest) {
   return float_of(bits_of(nearest) - (above ? 1u : 0u));
 }
 
-KOKKOS_INLINE_FUNCTION Float8 code_of(float quotient) {
+KOKKOS_FORCEINLINE_FUNCTION Float8 code_of(float quotient) {
   return float8_of(quotient);
 }
-KOKKOS_INLINE_FUNCTION Float8 code_of(double quotient) {
+KOKKOS_FORCEINLINE_FUNCTION Float8 code_of(double quotient) {
   return float8_of(odd_float_of(quotient));
 }
 
@@ -53,7 +53,7 @@ struct Encode {
   std::uint8_t* codes;
   float* scales;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
     const T* const values = x;
     std::uint8_t* const to = codes;
     decltype(finite_magnitude(Wide<T>())) most = 0;
@@ -75,7 +75,7 @@ struct Decode {
   const float* scales;
   T* x;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
     const std::uint8_t* const from = codes;
     T* const values = x;
     const auto scale = static_cast<Wide<T>>(scales[begin / kFloat8Block]);

@@ -34,6 +34,16 @@ void divide(DType type, void* x, std::int64_t count, double divisor);
 // micro-batches
 void add_quotient(DType type, const void* x, double divisor, void* sum, std::int64_t count);
 
+// sum[i] = the contributions of ranks 0, 1, ... to element i, added in that order in wide(type), which is
+// sum's type. contributions[r]: rank r's values, NULL for zeros.
+void sum_contributions(DType type, const void* const* contributions, int ranks, void* sum,
+                       std::int64_t count);
+
+// In one pass sum[i] = (first ? 0 : sum[i]) + total[i] / divisor, with total as sum_contributions would make
+// it
+void add_contributions(DType type, const void* const* contributions, int ranks, double divisor, bool first,
+                       void* sum, std::int64_t count);
+
 [[nodiscard]] bool all_finite(DType type, const void* x, std::int64_t count);
 
 // Adds x[i]^2, formed in double, exactly: the sum does not depend on order or cuts.

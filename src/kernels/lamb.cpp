@@ -16,11 +16,15 @@ struct UpdateMoments {
   W grad_factor;
   Moments<W> moments;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t i) const {
     W first = m[i], second = v[i];
     moments(grad[i] * grad_factor, first, second);
     m[i] = first;
     v[i] = second;
+  }
+  template <class Visit>
+  KOKKOS_FORCEINLINE_FUNCTION void arrays(const Visit& visit) const {
+    visit(grad), visit(m), visit(v);
   }
 };
 
@@ -33,21 +37,26 @@ struct UpdateOf {
   const W* v;
   LambUpdate<W> rule;
 
-  KOKKOS_INLINE_FUNCTION W operator()(std::int64_t i) const { return rule(widen(master[i]), m[i], v[i]); }
+  KOKKOS_FORCEINLINE_FUNCTION W operator()(std::int64_t i) const {
+    return rule(widen(master[i]), m[i], v[i]);
+  }
 };
 
-template <class Master, class Copy>
+template <class Master>
 struct Apply {
   using W = Wide<Master>;
   Master* master;
   UpdateOf<Master> update;
   W step_size;
-  Copy copy;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
-    const auto w = convert_to<Master>(widen(master[i]) - step_size * update(i));
-    master[i] = w;
-    copy.store(i, w);
+  KOKKOS_FORCEINLINE_FUNCTION W updated(std::int64_t i) const {
+    const W w = widen(master[i]) - step_size * update(i);
+    master[i] = convert_to<Master>(w);
+    return w;
+  }
+  template <class Visit>
+  KOKKOS_FORCEINLINE_FUNCTION void arrays(const Visit& visit) const {
+    visit(master), visit(update.m), visit(update.v);
   }
 };
 
@@ -78,11 +87,9 @@ void lamb_apply(const Hyper& hyper, std::int64_t step, double ratio, const Piece
   check_piece(piece, step, 2);
   with_floating(piece.master_type, [&](auto tag) {
     using Master = typename decltype(tag)::type;
-    with_copy<Master>(piece, [&](auto copy) {
-      for_each(piece.count, Apply<Master, decltype(copy)>{static_cast<Master*>(piece.master),
-                                                          update_of<Master>(hyper, step, piece),
-                                                          static_cast<Wide<Master>>(hyper.lr * ratio), copy});
-    });
+    update_piece<Master>(
+        piece, Apply<Master>{static_cast<Master*>(piece.master), update_of<Master>(hyper, step, piece),
+                             static_cast<Wide<Master>>(hyper.lr * ratio)});
   });
 }
 

@@ -4,14 +4,8 @@
 #include <Kokkos_Core.hpp>
 #include <cstdint>
 
-// Each index of an elementwise functor touches its own elements only: nothing is carried between them.
-#if defined(__clang__)
-#define GEMINI_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define GEMINI_INDEPENDENT _Pragma("GCC ivdep")
-#else
-#define GEMINI_INDEPENDENT
-#endif
+#include "kernels/dispatch.hpp"
+#include "kernels/elements.hpp"
 
 namespace gemini::kernels {
 
@@ -25,11 +19,12 @@ template <class Block>
 struct BlockRunner {
   Block block;
   std::int64_t count, size;
+  RunBlock<Block> run_block;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t index) const {
+  void operator()(std::int64_t index) const {
     const std::int64_t begin = index * size;
     const std::int64_t rest = count - begin;
-    block(begin, begin + (rest < size ? rest : size));
+    run_block(block, begin, begin + (rest < size ? rest : size));
   }
 };
 
@@ -39,7 +34,7 @@ inline thread_local bool runs_inline = false;
 template <class Block>
 void for_blocks(std::int64_t count, std::int64_t size, const Block& block) {
   if (count <= 0) return;
-  const BlockRunner<Block> run{block, count, size};
+  const BlockRunner<Block> run{block, count, size, best_for_this_processor<Block>()};
   const std::int64_t blocks = (count - 1) / size + 1;
   if (runs_inline) {
     for (std::int64_t index = 0; index < blocks; ++index) run(index);
@@ -49,23 +44,21 @@ void for_blocks(std::int64_t count, std::int64_t size, const Block& block) {
   Space().fence();
 }
 
-// A local copy of the functor lets the compiler see that stores do not change its members.
-template <class Functor>
-struct ElementBlock {
-  Functor functor;
+constexpr std::int64_t kElementBlock = 8192;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
-    const Functor local = functor;
-    GEMINI_INDEPENDENT
-    for (std::int64_t i = begin; i < end; ++i) local(i);
-  }
-};
-
-// functor(i) for i in [0, count), in any order
+// functor(i) for i in [0, count), in any order; functor.arrays(visit) shows each array that it reads or
+// writes.
 template <class Functor>
 void for_each(std::int64_t count, const Functor& functor) {
-  constexpr std::int64_t kBlock = 8192;
-  for_blocks(count, kBlock, ElementBlock<Functor>{functor});
+  for_blocks(count, kElementBlock, ElementBlock<Functor>{functor});
+}
+
+// functor.output()[i] = functor.value(i) for i in [0, count), in any order; functor.arrays(visit) shows the
+// other arrays.
+template <class Functor>
+void for_each_output(std::int64_t count, const Functor& functor) {
+  const bool streams = count * std::int64_t{sizeof *functor.output()} >= streamed_from_bytes;
+  for_blocks(count, kElementBlock, OutputBlock<Functor>{functor, streams});
 }
 
 }  // namespace gemini::kernels

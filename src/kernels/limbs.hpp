@@ -14,7 +14,7 @@ constexpr std::uint64_t kLimbMask = 0xffffffffu;
 // Splits magnitude * 2^position (in units of 2^-1074) and calls add_to(limb, part) with parts below 2^32;
 // only the top limb may get more.
 template <class AddTo>
-KOKKOS_INLINE_FUNCTION void spread(std::uint64_t magnitude, int position, const AddTo& add_to) {
+KOKKOS_FORCEINLINE_FUNCTION void spread(std::uint64_t magnitude, int position, const AddTo& add_to) {
   const int limb = position / kLimbBits;
   const int shift = position % kLimbBits;
   const std::uint64_t above = magnitude >> (kLimbBits - shift);

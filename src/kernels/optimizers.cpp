@@ -7,7 +7,7 @@
 namespace gemini::kernels {
 namespace {
 
-template <class Master, class Rule, class Copy>
+template <class Master, class Rule>
 struct Update {
   using W = Wide<Master>;
   Master* master;
@@ -16,18 +16,23 @@ struct Update {
   W* state2;
   W grad_factor;
   Rule rule;
-  Copy copy;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t i) const {
+  KOKKOS_FORCEINLINE_FUNCTION W updated(std::int64_t i) const {
     const W g = grad[i] * grad_factor;
     W first = W(0), second = W(0);
     if constexpr (Rule::kStates >= 1) first = state1[i];
     if constexpr (Rule::kStates >= 2) second = state2[i];
-    const auto w = convert_to<Master>(rule(widen(master[i]), g, first, second));
+    const W w = rule(widen(master[i]), g, first, second);
     if constexpr (Rule::kStates >= 1) state1[i] = first;
     if constexpr (Rule::kStates >= 2) state2[i] = second;
-    master[i] = w;
-    copy.store(i, w);
+    master[i] = convert_to<Master>(w);
+    return w;
+  }
+  template <class Visit>
+  KOKKOS_FORCEINLINE_FUNCTION void arrays(const Visit& visit) const {
+    visit(master), visit(grad);
+    if constexpr (Rule::kStates >= 1) visit(state1);
+    if constexpr (Rule::kStates >= 2) visit(state2);
   }
 };
 
@@ -38,12 +43,10 @@ void run_rule(const Hyper& hyper, std::int64_t step, const Piece& piece) {
     using W = Wide<Master>;
     const Rule<W> rule(hyper, step);
     check_piece(piece, step, Rule<W>::kStates);
-    with_copy<Master>(piece, [&](auto copy) {
-      for_each(piece.count, Update<Master, Rule<W>, decltype(copy)>{
-                                static_cast<Master*>(piece.master), static_cast<const W*>(piece.grad),
-                                static_cast<W*>(piece.state1), static_cast<W*>(piece.state2),
-                                static_cast<W>(piece.grad_factor), rule, copy});
-    });
+    update_piece<Master>(
+        piece, Update<Master, Rule<W>>{static_cast<Master*>(piece.master), static_cast<const W*>(piece.grad),
+                                       static_cast<W*>(piece.state1), static_cast<W*>(piece.state2),
+                                       static_cast<W>(piece.grad_factor), rule});
   });
 }
 

@@ -10,7 +10,7 @@ struct Philox {
   std::uint32_t word[4];
 };
 
-KOKKOS_INLINE_FUNCTION Philox philox(Philox counter, std::uint32_t key0, std::uint32_t key1) {
+KOKKOS_FORCEINLINE_FUNCTION Philox philox(Philox counter, std::uint32_t key0, std::uint32_t key1) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = std::uint64_t{0xD2511F53u} * counter.word[0];
     const std::uint64_t b = std::uint64_t{0xCD9E8D57u} * counter.word[2];

@@ -38,7 +38,7 @@ struct LargestBlock {
   const T* x;
   std::int64_t* largest;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
     const T* const values = x;
     Integer most = 0;
     for (std::int64_t i = begin; i < end; ++i) {
@@ -62,7 +62,7 @@ typename Bits<T>::Integer largest_magnitude(const void* x, std::int64_t count) {
 template <class T>
 struct Load {
   const T* x;
-  KOKKOS_INLINE_FUNCTION T operator()(std::int64_t i) const { return x[i]; }
+  KOKKOS_FORCEINLINE_FUNCTION T operator()(std::int64_t i) const { return x[i]; }
 };
 
 }  // namespace

@@ -55,4 +55,10 @@ const char* kokkos_version() {
   return GEMINI_STRING(KOKKOS_VERSION);
 }
 
+const char* instruction_level() {
+  static constexpr const char* (*kOfLevel[])() = {
+      HWY_CHOOSE_FALLBACK(level_name), HWY_CHOOSE_TARGET_LIST(level_name), HWY_CHOOSE_FALLBACK(level_name)};
+  return kOfLevel[level_index()]();
+}
+
 }  // namespace gemini::kernels

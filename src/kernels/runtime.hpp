@@ -8,6 +8,10 @@ void start();
 [[nodiscard]] bool running();
 const char* kokkos_version();
 
+// The level of instructions in force: "baseline" (what the compiler was told to build for), "AVX2", "AVX3"
+// (AVX-512).
+const char* instruction_level();
+
 // From now on kernels started by this thread run on it: a threaded Kokkos serves one host thread at a time.
 void run_inline_on_this_thread();
 

@@ -15,17 +15,17 @@ struct Layout;
 template <>
 struct Layout<float> {
   static constexpr int kMantissaBits = 23, kExponentBits = 8;
-  KOKKOS_INLINE_FUNCTION static std::uint32_t bits(float x) { return bits_of(x); }
+  KOKKOS_FORCEINLINE_FUNCTION static std::uint32_t bits(float x) { return bits_of(x); }
 };
 template <>
 struct Layout<Half> {
   static constexpr int kMantissaBits = 10, kExponentBits = 5;
-  KOKKOS_INLINE_FUNCTION static std::uint32_t bits(Half x) { return x.bits; }
+  KOKKOS_FORCEINLINE_FUNCTION static std::uint32_t bits(Half x) { return x.bits; }
 };
 template <>
 struct Layout<BFloat16> {
   static constexpr int kMantissaBits = 7, kExponentBits = 8;
-  KOKKOS_INLINE_FUNCTION static std::uint32_t bits(BFloat16 x) { return x.bits; }
+  KOKKOS_FORCEINLINE_FUNCTION static std::uint32_t bits(BFloat16 x) { return x.bits; }
 };
 
 // Types whose squared mantissas leave room in 64 bits: the sum is formed from the integers themselves.
@@ -34,7 +34,7 @@ class SquareBins {
  public:
   static constexpr int kLanes = 4;  // neighbours often share an exponent: their additions must not wait
 
-  KOKKOS_INLINE_FUNCTION void add(int lane, T x) {
+  KOKKOS_FORCEINLINE_FUNCTION void add(int lane, T x) {
     const std::uint32_t bits = Layout<T>::bits(x);
     const std::uint32_t exponent = (bits >> kMantissaBits) & kLast;
     const std::uint32_t fraction = bits & ((1u << kMantissaBits) - 1u);
@@ -43,7 +43,7 @@ class SquareBins {
   }
 
   template <class AddTo>
-  KOKKOS_INLINE_FUNCTION void fold(const AddTo& add_to) const {
+  KOKKOS_FORCEINLINE_FUNCTION void fold(const AddTo& add_to) const {
     for (std::uint32_t exponent = 0; exponent <= kLast; ++exponent) {
       std::uint64_t total = 0;
       for (int lane = 0; lane < kLanes; ++lane) total += bins_[lane][exponent];
@@ -70,7 +70,7 @@ class SquareBins<double> {
  public:
   static constexpr int kLanes = 1;
 
-  KOKKOS_INLINE_FUNCTION void add(int, double x) {
+  KOKKOS_FORCEINLINE_FUNCTION void add(int, double x) {
     const std::uint64_t bits = bits_of(x * x) & 0x7fffffffffffffffu;
     const auto exponent = static_cast<std::uint32_t>(bits >> 52);
     const std::uint64_t mantissa = (bits & 0xfffffffffffffu) | (exponent != 0 ? std::uint64_t{1} << 52 : 0u);
@@ -80,7 +80,7 @@ class SquareBins<double> {
   }
 
   template <class AddTo>
-  KOKKOS_INLINE_FUNCTION void fold(const AddTo& add_to) const {
+  KOKKOS_FORCEINLINE_FUNCTION void fold(const AddTo& add_to) const {
     for (std::uint32_t exponent = 0; exponent < kLast; ++exponent) {
       const Bin& bin = bins_[exponent];
       const int position = static_cast<int>(exponent == 0 ? 1 : exponent) - 1;
@@ -103,7 +103,7 @@ struct SquareBlock {
   Load load;
   std::int64_t* limbs;
 
-  KOKKOS_INLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int64_t begin, std::int64_t end) const {
     constexpr int kLanes = SquareBins<T>::kLanes;
     SquareBins<T> bins;
     std::int64_t i = begin;

@@ -31,7 +31,7 @@ struct Moments {
         beta2(static_cast<W>(h.beta2)),
         rest2(static_cast<W>(1.0 - h.beta2)) {}
 
-  KOKKOS_INLINE_FUNCTION void operator()(W g, W& m, W& v) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(W g, W& m, W& v) const {
     m = beta1 * m + rest1 * g;
     v = beta2 * v + (rest2 * g) * g;
   }
@@ -48,7 +48,7 @@ struct AdamStep {
         root2(static_cast<W>(std::sqrt(1.0 - power(h.beta2, step)))),
         eps(static_cast<W>(h.eps)) {}
 
-  KOKKOS_INLINE_FUNCTION W operator()(W w, W g, W& m, W& v) const {
+  KOKKOS_FORCEINLINE_FUNCTION W operator()(W w, W g, W& m, W& v) const {
     moments(g, m, v);
     return w - (step_size * m) / (std::sqrt(v) / root2 + eps);
   }
@@ -64,7 +64,7 @@ struct AdamWRule {
   AdamWRule(const Hyper& h, std::int64_t step)
       : decay(static_cast<W>(1.0 - h.lr * h.weight_decay)), adam(h, step) {}
 
-  KOKKOS_INLINE_FUNCTION W operator()(W w, W g, W& m, W& v) const { return adam(w * decay, g, m, v); }
+  KOKKOS_FORCEINLINE_FUNCTION W operator()(W w, W g, W& m, W& v) const { return adam(w * decay, g, m, v); }
 };
 
 // D. Kingma, J. Ba, 2015, with L2 decay in the gradient
@@ -76,7 +76,7 @@ struct AdamRule {
 
   AdamRule(const Hyper& h, std::int64_t step) : weight_decay(static_cast<W>(h.weight_decay)), adam(h, step) {}
 
-  KOKKOS_INLINE_FUNCTION W operator()(W w, W g, W& m, W& v) const {
+  KOKKOS_FORCEINLINE_FUNCTION W operator()(W w, W g, W& m, W& v) const {
     return adam(w, g + weight_decay * w, m, v);
   }
 };
@@ -89,7 +89,7 @@ struct PlainSgdRule {
   PlainSgdRule(const Hyper& h, std::int64_t)
       : lr(static_cast<W>(h.lr)), weight_decay(static_cast<W>(h.weight_decay)) {}
 
-  KOKKOS_INLINE_FUNCTION W operator()(W w, W g, W&, W&) const { return w - lr * (g + weight_decay * w); }
+  KOKKOS_FORCEINLINE_FUNCTION W operator()(W w, W g, W&, W&) const { return w - lr * (g + weight_decay * w); }
 };
 
 template <class W>
@@ -105,7 +105,7 @@ struct MomentumSgdRule {
         first(step == 1),
         nesterov(h.nesterov) {}
 
-  KOKKOS_INLINE_FUNCTION W operator()(W w, W g, W& buffer, W&) const {
+  KOKKOS_FORCEINLINE_FUNCTION W operator()(W w, W g, W& buffer, W&) const {
     const W decayed = g + weight_decay * w;
     const W later = momentum * buffer + decayed;
     buffer = first ? decayed : later;
@@ -128,7 +128,7 @@ struct LionRule {
         beta2(static_cast<W>(h.beta2)),
         rest2(static_cast<W>(1.0 - h.beta2)) {}
 
-  KOKKOS_INLINE_FUNCTION W operator()(W w, W g, W& m, W&) const {
+  KOKKOS_FORCEINLINE_FUNCTION W operator()(W w, W g, W& m, W&) const {
     const W direction = beta1 * m + rest1 * g;
     const W positive = direction > W(0) ? lr : W(0);
     const W signed_lr = direction < W(0) ? -lr : positive;
@@ -148,7 +148,7 @@ struct LambUpdate {
         eps(static_cast<W>(h.eps)),
         weight_decay(static_cast<W>(h.weight_decay)) {}
 
-  KOKKOS_INLINE_FUNCTION W operator()(W w, W m, W v) const {
+  KOKKOS_FORCEINLINE_FUNCTION W operator()(W w, W m, W v) const {
     return (m / bias1) / (std::sqrt(v / bias2) + eps) + weight_decay * w;
   }
 };

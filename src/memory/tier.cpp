@@ -74,7 +74,10 @@ void Tier::give_slot(std::byte* slot, std::int64_t bytes, PageSource& pages) noe
   const std::int64_t size = whole_pages(bytes);
   if (!pages.is_read_by_others()) poison(slot, size);
   in_use_ -= size;
-  idle_[{&pages, size}].push_back(slot);
+  if (crowded(0))
+    unmap(slot, size, pages);
+  else
+    idle_[{&pages, size}].push_back(slot);
 }
 
 void Tier::add_guest(std::int64_t bytes) {
@@ -83,9 +86,14 @@ void Tier::add_guest(std::int64_t bytes) {
          "a workspace of {} does not fit: of {} = {} the model uses {} and other workspaces {}",
          text::format_bytes(bytes), option_, text::format_bytes(limit_), text::format_bytes(in_use_),
          text::format_bytes(guests_));
-  if (limit_ >= 0 && held_ + bytes > limit_) drop_idle_slots();
+  if (crowded(bytes)) drop_idle_slots();
   guests_ += bytes;
   count_held(bytes, private_pages());
+}
+
+void Tier::leave_room_for(std::int64_t bytes) noexcept {
+  besides_ = bytes;
+  if (crowded(0)) drop_idle_slots();
 }
 
 void Tier::remove_guest(std::int64_t bytes) noexcept {
@@ -95,7 +103,7 @@ void Tier::remove_guest(std::int64_t bytes) noexcept {
 
 std::byte* Tier::map(std::int64_t bytes, const char* what, PageSource& pages, gemini_status_t if_refused) {
   require(bytes, what);
-  if (limit_ >= 0 && held_ + bytes > limit_) drop_idle_slots();
+  if (crowded(bytes)) drop_idle_slots();
   std::byte* data = pages.take(bytes);
   if (data == nullptr) {
     drop_idle_slots();

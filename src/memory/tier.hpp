@@ -79,6 +79,8 @@ class Tier {
 
   // Gives back to their sources what is kept for reuse.
   void drop_idle_slots() noexcept;
+  // What the caller says it holds besides. It refuses nothing: idle slots do not stay where it may be.
+  void leave_room_for(std::int64_t bytes) noexcept;
 
   [[nodiscard]] std::int64_t limit() const noexcept { return limit_; }
   [[nodiscard]] std::int64_t in_use() const noexcept { return in_use_; }
@@ -96,11 +98,16 @@ class Tier {
   std::byte* map(std::int64_t bytes, const char* what, PageSource& pages, gemini_status_t if_refused);
   void unmap(std::byte* data, std::int64_t bytes, PageSource& pages) noexcept;
   void count_held(std::int64_t bytes, const PageSource& pages) noexcept;
+  // Whether idle slots are in the way of this much more.
+  [[nodiscard]] bool crowded(std::int64_t more_bytes) const noexcept {
+    return limit_ >= 0 && held_ + besides_ + more_bytes > limit_;
+  }
 
   std::string option_;
   std::int64_t limit_;
-  std::int64_t in_use_ = 0;   // blocks and taken slots
-  std::int64_t guests_ = 0;   // workspaces of the caller
+  std::int64_t in_use_ = 0;  // blocks and taken slots
+  std::int64_t guests_ = 0;  // workspaces of the caller
+  std::int64_t besides_ = 0;
   std::int64_t held_ = 0;     // in use, guests and idle
   std::int64_t private_ = 0;  // of held
   std::int64_t peak_ = 0;

@@ -7,6 +7,7 @@
 
 #include "collectives/node_transport.hpp"
 #include "kernels/runtime.hpp"
+#include "training/must.hpp"
 #include "training/supported.hpp"
 #include "training/value_check.hpp"
 
@@ -171,8 +172,6 @@ void Context::end() {
     } catch (const Error& error) {
       if (error.status() < 0) throw;  // a peer is lost
       unwritten = std::current_exception();
-    } catch (const std::exception&) {
-      unwritten = std::current_exception();
     }
   }
   ranks_.queue().wait_all();
@@ -205,7 +204,7 @@ void Context::set_option(const char* key, const char* value) {
         });
   options_ = std::move(changed);
   learning_rate_ = options_.real("lr");
-  if (trainer_) trainer_->change_settings(options_, key);
+  if (trainer_) must([&] { trainer_->change_settings(options_, key); });
 }
 
 void Context::set_param_option(Parameter& p, const char* key, const char* value) {
@@ -226,7 +225,7 @@ void Context::set_param_option(Parameter& p, const char* key, const char* value)
         fmt::format("parameter {}: {} = {}", p.index, key == nullptr ? "NULL" : key,
                     value == nullptr ? "NULL" : value),
         check);
-  trainer_->apply(p, option, options_);
+  must([&] { trainer_->apply(p, option, options_); });
 }
 
 void Context::set_update(gemini_shard_fn fn, void* user) {

@@ -33,6 +33,7 @@ class Context {
   void end();
   // The trainer; throws before commit.
   [[nodiscard]] Trainer& trainer();
+  [[nodiscard]] bool committed() const noexcept { return trainer_ != nullptr; }
   void check_not_committed(const char* what) const;
 
   // Agreement::agree over this context's ranks.
@@ -60,9 +61,9 @@ class Context {
   [[nodiscard]] Ranks& ranks() { return ranks_; }
   [[nodiscard]] const Ranks& ranks() const { return ranks_; }
   [[nodiscard]] Registry& registry() { return registry_; }
-  [[nodiscard]] NonModelMemory& non_model() { return non_model_; }
   // A workspace of the caller, in compute memory.
   [[nodiscard]] void* allocate_workspace(std::int64_t bytes);
+  void note_memory(std::int64_t bytes) { non_model_.note(bytes, compute_); }
   void free_workspace(void* pointer) { non_model_.free(pointer, compute_); }
   // What gemini_step has to be equal on all ranks.
   [[nodiscard]] std::string step_claim();

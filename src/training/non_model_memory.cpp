@@ -65,9 +65,10 @@ void NonModelMemory::sample_process(std::int64_t model_bytes) {
   period_peak_ = std::max(period_peak_, grains * process_grain_);
 }
 
-void NonModelMemory::note(std::int64_t bytes) {
+void NonModelMemory::note(std::int64_t bytes, Tier& tier) {
   if (bytes < 0) fail(GEMINI_ERR_ARGUMENT, "non_model_bytes is {}, must be >= 0", bytes);
   noted_ = bytes;
+  tier.leave_room_for(bytes);
   saw(now());
 }
 

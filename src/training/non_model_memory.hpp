@@ -21,7 +21,7 @@ class NonModelMemory {
   // check throws what else speaks against it.
   void* allocate(std::int64_t bytes, Tier& tier, const std::function<void()>& check);
   void free(void* pointer, Tier& tier);
-  void note(std::int64_t bytes);
+  void note(std::int64_t bytes, Tier& tier);
   [[nodiscard]] std::int64_t now() const { return workspace_bytes_ + noted_; }
   [[nodiscard]] std::int64_t peak() const { return peak_; }
   // The most since the last call, refused workspaces included: they are demand of the next iteration.

@@ -4,23 +4,13 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "training/must.hpp"
 
 namespace gemini {
 namespace {
 
 constexpr const char* kOperation = "the chunks of this operation";
 using Kind = Action::Kind;
-
-// Within an operation a rank that cannot do what all decided has failed: budgets allowed it.
-template <class Move>
-void must(Move&& move) {
-  try {
-    move();
-  } catch (const Error& error) {
-    if (error.status() < 0) throw;
-    fail(error.status() == GEMINI_ERR_IO ? GEMINI_ERR_IO_FATAL : GEMINI_ERR_DEVICE, "{}", error.what());
-  }
-}
 
 bool needed(const Need& need, int chunk) {
   return std::find(need.chunks->begin(), need.chunks->end(), chunk) != need.chunks->end();

@@ -4,6 +4,7 @@
 
 #include "kernels/kernels.hpp"
 #include "training/initialise.hpp"
+#include "training/must.hpp"
 #include "training/rehome.hpp"
 #include "training/staged_piece.hpp"
 #include "training/value_check.hpp"
@@ -158,7 +159,8 @@ gemini_step_info_t Trainer::step(double lr) {
     const double factor = clip_factor(verdict.grad_norm, settings_.max_grad_norm) / scale;
     const Update update{settings_, verdict, factor, custom_update_};
     if (settings_.kind == UpdateKind::custom)  // the caller's function may fail on one rank alone
-      ranks_.agreement().act_and_agree(Call::step, [&] { apply_update(ranks_, shards(), update); });
+      ranks_.agreement().act_and_agree(Call::step,
+                                       [&] { must([&] { apply_update(ranks_, shards(), update); }); });
     else
       apply_update(ranks_, shards(), update);
     for (const bool produced : verdict.produced) info.params_updated += produced ? 1 : 0;

@@ -115,11 +115,22 @@ TEST(Contexts, TellTheirTopology) {
 }
 
 TEST(Contexts, AreMadeFromFortranHandlesToo) {
-  gemini_context_t ctx = nullptr;
-  ALL_RANKS_OK(gemini_create_f(MPI_Comm_c2f(MPI_COMM_WORLD), nullptr, &ctx));
-  EXPECT_NE(nullptr, ctx);
-  ALL_RANKS_OK(gemini_destroy(&ctx));
-  EXPECT_EQ(nullptr, ctx);
+  const Half half;
+  for (const MPI_Comm comm : {MPI_COMM_WORLD, half.get()}) {
+    gemini_context_t ctx = nullptr;
+    ALL_RANKS_OK(gemini_create_f(MPI_Comm_c2f(comm), nullptr, &ctx));
+    EXPECT_NE(nullptr, ctx);
+    gemini_topology_t topology = GEMINI_TOPOLOGY_INIT;
+    ALL_RANKS_OK(gemini_topology(ctx, &topology));
+    EXPECT_EQ(rank_of(comm), topology.rank);
+    EXPECT_EQ(ranks_of(comm), topology.ranks);
+    ALL_RANKS_OK(gemini_destroy(&ctx));
+    EXPECT_EQ(nullptr, ctx);
+  }
+  gemini_context_t none = nullptr;
+  ALL_RANKS_STATUS(GEMINI_ERR_ARGUMENT, gemini_create_f(MPI_Comm_c2f(MPI_COMM_NULL), nullptr, &none));
+  EXPECT_SAID("MPI_COMM_NULL");
+  EXPECT_EQ(nullptr, none);
 }
 
 TEST(DelayedTransport, TrainsTheSame) {

@@ -145,6 +145,29 @@ void contexts_are_never_destroyed(int argc, char** argv) {
   std::exit(0);
 }
 
+// The library's thread is there until MPI ends, the context until the process does.
+void worker_runs_when_mpi_ends(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MUST(provided == MPI_THREAD_MULTIPLE);
+  gemini_param_t w = nullptr;
+  static gemini_context_t ctx = committed(&w);
+  train_once(ctx, w);
+  MPI_Finalize();
+  std::exit(0);
+}
+
+void mpi_never_ends(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MUST(provided == MPI_THREAD_MULTIPLE);
+  gemini_param_t w = nullptr;
+  static gemini_context_t ctx = committed(&w);
+  train_once(ctx, w);
+  MUST(gemini_pre_op(ctx, &w, 1) == GEMINI_SUCCESS);  // in the middle of something
+  std::exit(0);
+}
+
 // Reductions are in flight when MPI ends: the library's thread must be out of MPI by then.
 void mpi_ends_in_mid_iteration(int argc, char** argv) {
   int provided = 0;
@@ -183,6 +206,8 @@ int main(int argc, char** argv) {
       {"static_context_outlives_everything", static_context_outlives_everything},
       {"mpi_comes_late_and_leaves_early", mpi_comes_late_and_leaves_early},
       {"contexts_are_never_destroyed", contexts_are_never_destroyed},
+      {"worker_runs_when_mpi_ends", worker_runs_when_mpi_ends},
+      {"mpi_never_ends", mpi_never_ends},
       {"mpi_ends_in_mid_iteration", mpi_ends_in_mid_iteration},
   };
   for (const Story& story : stories) {

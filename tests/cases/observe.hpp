@@ -1,6 +1,8 @@
 // What tests look at through the C API: whole arrays of optimizer state, 16-bit values, ranks.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -100,6 +102,13 @@ inline std::uint16_t f16_bits(double value) {
   const auto mantissa = static_cast<int>(std::ldexp(value, 11 - exponent)) - 1024;
   return static_cast<std::uint16_t>(sign | (exponent + 14) << 10 | mantissa);
 }
+inline double from_f16(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 0x1F;
+  const int mantissa = bits & 0x3FF;
+  const double value =
+      exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(mantissa + 1024, exponent - 25);  // finite
+  return (bits & 0x8000) != 0 ? -value : value;
+}
 inline std::uint16_t bf16_bits(double value) {
   const auto single = static_cast<float>(value);
   std::uint32_t bits = 0;
@@ -123,6 +132,19 @@ inline void write_grad(gemini_param_t param, const ElementFn& fn) {
   }
 }
 
+// The same for F16, F32 and F64, added to what is there.
+inline void more_grad(gemini_param_t param, const ElementFn& fn) {
+  void* grad = nullptr;
+  GEMINI_CHECK(gemini_param_grad(param, &grad, nullptr));
+  const gemini_dtype_t dtype = info(param).dtype;
+  write_grad(param, [&](int64_t i) {
+    const double before = dtype == GEMINI_F16   ? from_f16(static_cast<const std::uint16_t*>(grad)[i])
+                          : dtype == GEMINI_F32 ? static_cast<const float*>(grad)[i]
+                                                : static_cast<const double*>(grad)[i];
+    return before + fn(i);
+  });
+}
+
 // One micro-batch of one parameter whose gradient is fn(i).
 inline void train(Context& ctx, gemini_param_t param, const ElementFn& fn) {
   ctx.op(GEMINI_FORWARD, {param});
@@ -137,6 +159,22 @@ inline bool all_are(const std::vector<double>& values, double expected, double t
     if (!(std::fabs(value - expected) <= tolerance)) return false;
   return !values.empty();
 }
+// Moments show what Adam's first update, about lr * sign(gradient), hides: after it m = 0.1 g, v = 0.001 g^2.
+inline ::testing::AssertionResult first_moments(const Seen& seen, double gradient, bool wide) {
+  const double precision = wide ? 1e-14 : 3e-7;
+  const double m = 0.1 * gradient;
+  const double v = 0.001 * gradient * gradient;
+  if (all_are(seen.state1, m, precision * std::fabs(m)) && all_are(seen.state2, v, precision * v))
+    return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << "m " << seen.state1[0] << " to " << seen.state1.back() << " instead of " << m << ", v "
+         << seen.state2[0] << " to " << seen.state2.back() << " instead of " << v;
+}
+// Agreed: every rank calls.
+inline ::testing::AssertionResult first_moments(const Context& ctx, gemini_param_t param, double gradient) {
+  return first_moments(see(ctx, param), gradient, info(param).dtype == GEMINI_F64);
+}
+
 inline bool said(const char* words) {
   return std::strstr(gemini_last_error_message(), words) != nullptr;
 }

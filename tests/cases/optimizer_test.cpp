@@ -54,7 +54,7 @@ TEST(Overflow, OnOneRankSkipsTheStepOnAllAndHalvesTheScale) {
   EXPECT_EQ(0, clean.skipped);
   EXPECT_EQ(1, clean.step);
   EXPECT_EQ(2.0, clean.grad_norm);
-  EXPECT_TRUE(all_are(see(ctx, a).state1, 0.1, 1e-8));  // t = 1
+  EXPECT_TRUE(first_moments(ctx, a, 1.0));  // t = 1
   EXPECT_ALL(MPI_COMM_WORLD, all_are(values(a), 0.9, 1e-7));
 }
 
@@ -99,32 +99,40 @@ TEST(Unscaling, UsesTheScaleTheGradientsWereMadeWith) {
   gemini_step_info_t first = ctx.step();
   EXPECT_EQ(1.0, first.grad_norm);
   EXPECT_EQ(4.0, first.loss_scale);
-  EXPECT_TRUE(all_are(see(ctx, a).state1, 0.1, 1e-8));
+  EXPECT_TRUE(first_moments(ctx, a, 1.0));
   EXPECT_EQ(8.0, scale_of(ctx));
   train(ctx, a, 8.0);
   gemini_step_info_t second = ctx.step();
   EXPECT_EQ(1.0, second.grad_norm);
   EXPECT_EQ(8.0, second.loss_scale);
-  EXPECT_TRUE(all_are(see(ctx, a).state1, 0.19, 1e-7));
+  const Seen seen = see(ctx, a);
+  EXPECT_TRUE(all_are(seen.state1, 0.19, 1e-7));
+  EXPECT_TRUE(all_are(seen.state2, 0.001 + 0.999 * 0.001, 1e-9));
 }
 
 TEST(Clipping, UsesTheNormOverAllRanks) {
-  const std::vector<double> three_four = {3, 4};
-  const auto g = [&](int64_t i) { return three_four[static_cast<std::size_t>(i)]; };
+  const auto g = [](int64_t i) { return i == 0 ? 3.0 : i == 8 ? 4.0 : 0.0; };  // on two ranks
   struct Norm {
     const char* kind;
     double reported;
   };
   for (const Norm& norm : {Norm{"2", 5.0}, Norm{"inf", 4.0}}) {
-    Context ctx(MPI_COMM_WORLD, adam_with({{"max_grad_norm", "1"}, {"grad_norm", norm.kind}}));
-    gemini_param_t a = ctx.add_constant("a", GEMINI_F64, {2}, 1.0);
+    Context ctx(MPI_COMM_WORLD,
+                adam_with({{"max_grad_norm", "1"}, {"grad_norm", norm.kind}, {"chunk_elems", "16"}}));
+    gemini_param_t a = ctx.add_constant("a", GEMINI_F64, {16}, 1.0);
     ctx.commit();
     train(ctx, a, g);
     const gemini_step_info_t info = ctx.step();
     EXPECT_ALL(MPI_COMM_WORLD, info.grad_norm == norm.reported);
-    const std::vector<double> m = see(ctx, a).state1;
-    for (std::size_t i = 0; i < 2; ++i)
-      EXPECT_NEAR(0.1 * three_four[i] / (norm.reported + 1e-6), m[i], 1e-15);
+    const Seen seen = see(ctx, a);
+    EXPECT_EQ(ranks_of() > 1 ? 2 : 1, seen.pieces_with_state1);
+    for (std::size_t i = 0; i < 16; ++i) {
+      const double clipped = g(static_cast<int64_t>(i)) / (norm.reported + 1e-6);
+      EXPECT_NEAR(0.1 * clipped, seen.state1[i], 1e-15);
+      EXPECT_NEAR(0.001 * clipped * clipped, seen.state2[i], 1e-17);
+    }
+    EXPECT_NEAR(norm.reported == 5 ? 0.06 : 0.075, seen.state1[0], 1e-7);
+    EXPECT_NEAR(norm.reported == 5 ? 0.08 : 0.1, seen.state1[8], 1e-7);
   }
 }
 
@@ -140,26 +148,27 @@ TEST(Clipping, WorksWhereSquaresOverflow) {
 }
 
 TEST(Norm, CountsNeitherFrozenNorPaddingAndATiedParameterOnce) {
-  Context ctx(MPI_COMM_WORLD, adam_with({{"grad_norm", "2"}, {"chunk_elems", "64"}}));
-  gemini_param_t tied = ctx.add_constant("tied", GEMINI_F32, {2}, 1.0);
+  Context ctx(MPI_COMM_WORLD, adam_with({{"grad_norm", "2"}, {"chunk_elems", "128"}}));
+  gemini_param_t tied = ctx.add_constant("tied", GEMINI_F32, {64}, 1.0);  // on two ranks
   ALL_RANKS_OK(gemini_param_alias(ctx, "again", tied));
   gemini_param_t frozen = ctx.add_constant("frozen", GEMINI_F32, {3}, 100.0, GEMINI_PARAM_FROZEN);
   gemini_param_t late = ctx.add_constant("late", GEMINI_F32, {3}, 100.0);
   ctx.commit();
   ALL_RANKS_OK(gemini_param_set_option(late, "frozen", "on"));  // its chunk has a gradient
   ctx.op(GEMINI_FORWARD, {tied, frozen, late});
-  ctx.op(GEMINI_BACKWARD, {tied, frozen, late},
-         [&] { write_grad(tied, [](int64_t i) { return i == 0 ? 3.0 : 4.0; }); });
+  const auto g = [](int64_t i) { return i == 0 ? 3.0 : i == 48 ? -4.0 : 0.0; };
+  ctx.op(GEMINI_BACKWARD, {tied, frozen, late}, [&] { write_grad(tied, g); });
   EXPECT_EQ(5.0, ctx.step().grad_norm);
+  EXPECT_EQ(ranks_of() > 1 ? 2 : 1, see(ctx, tied).pieces_with_state1);
   ALL_RANKS_OK(gemini_set_option(ctx, "grad_norm", "inf"));
-  train(ctx, tied, -4.0);
+  train(ctx, tied, g);
   EXPECT_EQ(4.0, ctx.step().grad_norm);
 }
 
 TEST(ParameterOptions, HoldOnBothSidesOfAShardsBorder) {
-  Context ctx(MPI_COMM_WORLD, {{"optimizer", "adamw"}, {"lr", "0.1"}, {"chunk_elems", "16"}});
+  Context ctx(MPI_COMM_WORLD, {{"optimizer", "adamw"}, {"lr", "0.1"}, {"chunk_elems", "32"}});
   gemini_param_t p = ctx.add_constant("p", GEMINI_F64, {5}, 1.0);
-  gemini_param_t q = ctx.add_constant("q", GEMINI_F64, {6}, 1.0);
+  gemini_param_t q = ctx.add_constant("q", GEMINI_F64, {14}, 1.0);
   ALL_RANKS_OK(gemini_param_set_option(q, "lr_scale", "0.1"));
   ALL_RANKS_OK(gemini_param_set_option(q, "weight_decay", "0.5"));
   ctx.commit();
@@ -167,6 +176,10 @@ TEST(ParameterOptions, HoldOnBothSidesOfAShardsBorder) {
   ctx.step();
   EXPECT_ALL(MPI_COMM_WORLD, all_are(values(p), 0.9, 1e-8));
   EXPECT_ALL(MPI_COMM_WORLD, all_are(values(q), 1 - 0.01 * 1.5, 1e-9));
+  const Seen seen = see(ctx, q);
+  EXPECT_EQ(ranks_of() > 1 ? 2 : 1, seen.pieces_with_state1) << "a border runs through it";
+  EXPECT_TRUE(all_are(seen.state1, 0.1, 1e-15));  // neither decay nor rates are in the moments
+  EXPECT_TRUE(all_are(see(ctx, p).state1, 0.1, 1e-15));
   ALL_RANKS_OK(gemini_param_set_option(q, "lr_scale", "0"));  // and after commit
   ctx.micro_batch({p, q}, [](int64_t) { return 1.0; });
   ctx.step();

@@ -1,6 +1,6 @@
 // Placement as users meet it: numbers, gathers and memory whatever is kept, fetched ahead or moved.
+#include <algorithm>
 #include <functional>
-#include <thread>
 
 #include "observe.hpp"
 
@@ -50,52 +50,78 @@ INSTANTIATE_TEST_SUITE_P(All, Placement, testing::Values("static", "auto", "plan
 
 }  // namespace
 
-// A pass before the first iteration and between two: neither numbers nor the learnt order know of it.
+// Passes before the first iteration, between two, before each: neither numbers nor the learnt order, nor what
+// is fetched ahead by it, know of them.
 TEST_P(Placement, LearnsNothingFromInference) {
-  const auto run = [](bool inference) {
+  struct Outcome {
+    std::vector<std::vector<double>> numbers;
+    std::vector<int64_t> traffic;
+    bool operator==(const Outcome& other) const {
+      return numbers == other.numbers && traffic == other.traffic;
+    }
+  };
+  const auto run = [](const std::vector<int>& passes_before) {
     Context ctx(MPI_COMM_WORLD, with({{"placement", GetParam()}, {"prefetch", "2"}}));
     const Params all = add_chunks(ctx, 3);
+    Outcome outcome;
     for (int step = 0; step < 4; ++step) {
-      if (inference) forward(ctx, all, GEMINI_INFERENCE);
+      if (std::count(passes_before.begin(), passes_before.end(), step) > 0)
+        forward(ctx, all, GEMINI_INFERENCE);
       EXPECT_EQ(0, ctx.stat(GEMINI_STAT_GATHERED_BYTES));
+      GEMINI_CHECK(gemini_stat_reset(ctx));
       forward(ctx, all);
       backward(ctx, all, [](int64_t i) { return 0.1 * static_cast<double>(i + rank_of() + 1); });
       ctx.step();
+      EXPECT_EQ(0, ctx.stat(GEMINI_STAT_ORDER_CHANGES));
+      for (const gemini_stat_t which :
+           {GEMINI_STAT_GATHERS, GEMINI_STAT_PREFETCH_HITS, GEMINI_STAT_PREFETCH_MISSES})
+        outcome.traffic.push_back(ctx.stat(which));
     }
-    EXPECT_EQ(0, ctx.stat(GEMINI_STAT_ORDER_CHANGES));
     EXPECT_TRUE(all_ranks_status(GEMINI_ERR_STATE, gemini_step(ctx, nullptr)))
         << "no training since the last";
-    std::vector<std::vector<double>> numbers;
-    for (gemini_param_t p : all) numbers.push_back(values(p));
-    return numbers;
+    for (gemini_param_t p : all) outcome.numbers.push_back(values(p));
+    return outcome;
   };
-  EXPECT_ALL(MPI_COMM_WORLD, run(false) == run(true));
+  const Outcome without = run({});
+  for (const std::vector<int>& passes : {std::vector<int>{0}, {2}, {0, 1, 2, 3}})
+    EXPECT_ALL(MPI_COMM_WORLD, run(passes) == without) << passes.size() << " passes, first " << passes[0];
 }
 
 // Gathers ahead and reductions behind, hundreds of times: one order on all ranks, whatever the timing.
 TEST(Queue, NeverLocksUpWithGathersAheadAndReductionsBehind) {
-  constexpr int kIterations = 300;
-  Context ctx(MPI_COMM_WORLD, {{"optimizer", "sgd"},
-                               {"lr", "1"},
-                               {"timeout_s", "60"},
-                               {"chunk_elems", "3072"},
-                               {"prefetch", "4"},
-                               {"device_memory", "192KiB"}});
-  Params all;
-  for (int i = 0; i < 16; ++i)
-    all.push_back(ctx.add_constant("w" + std::to_string(i), GEMINI_F32, {3072}, 1.0));
-  ctx.commit();
-  for (int step = 0; step < kIterations; ++step) {
-    forward(ctx, all);
-    backward(ctx, all, [](int64_t i) { return static_cast<double>(i); });
-    ctx.step();
+  struct Run {
+    int64_t elems;
+    int iterations;
+  };
+  for (const Run& run : {Run{3072, 500}, Run{1 << 18, 20}}) {  // 12 KiB and 1 MiB
+    Context ctx(MPI_COMM_WORLD, {{"optimizer", "sgd"},
+                                 {"lr", "1"},
+                                 {"timeout_s", "60"},
+                                 {"chunk_elems", std::to_string(run.elems)},
+                                 {"prefetch", "4"},
+                                 {"device_memory", std::to_string(16 * run.elems * 4)}});
+    Params all;
+    for (int i = 0; i < 16; ++i)
+      all.push_back(ctx.add_constant("w" + std::to_string(i), GEMINI_F32, {run.elems}, 1.0));
+    ctx.commit();
+    for (int step = 0; step < run.iterations; ++step) {
+      forward(ctx, all);
+      for (int i = 15; i >= 0; --i) {
+        gemini_param_t p = all[static_cast<std::size_t>(i)];
+        ctx.op(GEMINI_BACKWARD, {p}, [&] {
+          auto* into = gemini_test::grad<float>(p);
+          std::fill(into, into + run.elems, static_cast<float>(i));
+        });
+      }
+      ctx.step();
+    }
+    expect_alike(ctx);
+    if (ranks_of() > 1) {
+      EXPECT_GT(ctx.stat(GEMINI_STAT_PREFETCH_HITS), 0);
+    }
+    for (int i = 0; i < 16; ++i)
+      EXPECT_ALL(MPI_COMM_WORLD, all_are(values(all[static_cast<std::size_t>(i)]), 1.0 - run.iterations * i));
   }
-  expect_alike(ctx);
-  if (ranks_of() > 1) {
-    EXPECT_GT(ctx.stat(GEMINI_STAT_PREFETCH_HITS), 0);
-  }
-  for (int i = 0; i < 16; ++i)
-    EXPECT_ALL(MPI_COMM_WORLD, all_are(values(all[static_cast<std::size_t>(i)]), 1.0 - kIterations * i));
 }
 
 // Each rank says what it has; the least decides for all.
@@ -212,6 +238,40 @@ TEST_P(Placement, LeavesRoomForTheCallersOwnMemory) {
   EXPECT_ALL(MPI_COMM_WORLD, tight == run({{"placement", "static"}}, 0));
 }
 
+// A host code says what it holds beside the library: from the second iteration on that much of the budget is
+// left to it while it does. (The first is how the library learns when.)
+TEST_P(Placement, LeavesRoomForMemoryTheCallerSpeaksOf) {
+  constexpr int64_t kBudget = 4 * kChunk;
+  const auto run = [](const KeyValues& more, int64_t own_bytes) {
+    Context ctx(MPI_COMM_WORLD, with(more));
+    const Params all = add_chunks(ctx, 8);
+    for (int step = 0; step < 4; ++step) {
+      for (std::size_t i = 0; i < all.size(); ++i)
+        ctx.op(GEMINI_FORWARD, {all[i]}, [&] {
+          if (own_bytes == 0) return;
+          const int64_t noted = i == 3 || i == 5 ? own_bytes : 0;
+          GEMINI_CHECK(gemini_memory_note(ctx, noted));
+          if (step > 0) {
+            EXPECT_LE(ctx.stat(GEMINI_STAT_DEVICE_BYTES), kBudget - noted) << "operation " << i;
+          }
+          GEMINI_CHECK(gemini_memory_note(ctx, 0));
+        });
+      backward(ctx, all, [](int64_t i) { return 0.1 * static_cast<double>(i + rank_of() + 1); });
+      EXPECT_EQ(own_bytes, ctx.stat(GEMINI_STAT_NON_MODEL_PEAK_BYTES));
+      ctx.step();
+    }
+    std::vector<std::vector<double>> numbers;
+    for (gemini_param_t p : all) numbers.push_back(values(p));
+    return numbers;
+  };
+  const auto noted = run({{"placement", GetParam()},
+                          {"offload_param_frac", "1"},
+                          {"offload_optim_frac", "1"},
+                          {"device_memory", std::to_string(kBudget)}},
+                         2 * kChunk);
+  EXPECT_ALL(MPI_COMM_WORLD, noted == run({{"placement", "static"}}, 0));
+}
+
 // A workspace of the size that reductions in flight hold waits for them.
 TEST(Workspace, WaitsForReductionsInFlight) {
   Context ctx(MPI_COMM_WORLD,
@@ -227,10 +287,30 @@ TEST(Workspace, WaitsForReductionsInFlight) {
   EXPECT_ALL(MPI_COMM_WORLD, all_are(values(all[1]), 0.0));
 }
 
+// What is kept on the host takes what it needs and no more.
+TEST(Offloaded, ChunksOfOddSizesTakeTheirBytesAndAPageEachAtMost) {
+  constexpr int64_t kNineMiB = 9 << 20;
+  Context ctx(MPI_COMM_WORLD, {{"optimizer", "none"},
+                               {"timeout_s", "60"},
+                               {"placement", "static"},
+                               {"offload_param_frac", "1"},
+                               {"chunk_elems", std::to_string(kNineMiB / 4)}});
+  Params all;
+  for (const char* name : {"a", "b", "c"})
+    all.push_back(ctx.add_constant(name, GEMINI_F32, {kNineMiB / 4}, 1.0, GEMINI_PARAM_FROZEN));
+  ctx.commit();
+  EXPECT_EQ(3, ctx.stat(GEMINI_STAT_CHUNKS));
+  const int64_t needed = 3 * kNineMiB / ranks_of();
+  forward(ctx, all, GEMINI_INFERENCE);
+  EXPECT_GE(ctx.stat(GEMINI_STAT_HOST_BYTES), needed);
+  EXPECT_LE(ctx.stat(GEMINI_STAT_HOST_PEAK_BYTES), needed + 3 * int64_t{4096});
+}
+
 // However far ahead it may fetch, never more than the budget holds.
 TEST_P(Placement, FetchesAheadOnlyWhatTheBudgetHolds) {
   constexpr int64_t kSmall = 3072;
-  constexpr int64_t kBudget = 3 * kSmall * 4;
+  constexpr int64_t kFit = 3;  // chunks; one is leased, the others may be under way
+  constexpr int64_t kBudget = kFit * kSmall * 4;
   Context ctx(MPI_COMM_WORLD, {{"optimizer", "none"},
                                {"timeout_s", "60"},
                                {"chunk_elems", std::to_string(kSmall)},
@@ -247,8 +327,12 @@ TEST_P(Placement, FetchesAheadOnlyWhatTheBudgetHolds) {
   ctx.commit();
   for (int step = 0; step < 3; ++step) {
     for (gemini_param_t p : all)
-      ctx.op(GEMINI_FORWARD, {p}, [&] { EXPECT_LE(ctx.stat(GEMINI_STAT_IN_FLIGHT), 16); });
-    backward(ctx, all, kOne);
+      ctx.op(GEMINI_FORWARD, {p}, [&] { EXPECT_LE(ctx.stat(GEMINI_STAT_IN_FLIGHT), kFit - 1); });
+    for (auto p = all.rbegin(); p != all.rend(); ++p)
+      ctx.op(GEMINI_BACKWARD, {*p}, [&] {
+        write_grad(*p, kOne);
+        EXPECT_LE(ctx.stat(GEMINI_STAT_IN_FLIGHT), kFit - 1);
+      });
     ctx.step();
   }
   EXPECT_LE(ctx.stat(GEMINI_STAT_GATHERED_PEAK_BYTES), kBudget);
@@ -261,47 +345,4 @@ TEST_P(Placement, FetchesAheadOnlyWhatTheBudgetHolds) {
     EXPECT_SAID("need 48 KiB (49152 bytes)");
   }
   ctx.op(GEMINI_INFERENCE, {all[0], all[1], all[2]});
-}
-
-// The optimizer on the host uses gradients that have arrived, however slow the way.
-TEST(SlowLink, NeverLetsTheOptimizerSeeAGradientOnItsWay) {
-  Context ctx(MPI_COMM_WORLD, adam_with({{"collectives", "delayed:1000,10"},
-                                         {"placement", "static"},
-                                         {"offload_param_frac", "1"},
-                                         {"offload_optim_frac", "1"},
-                                         {"accumulate", "2"},
-                                         {"chunk_elems", "3072"}}));
-  Params all;
-  for (int i = 0; i < 32; ++i)
-    all.push_back(ctx.add_constant("w" + std::to_string(i), GEMINI_F32, {3072}, 1.0));
-  ctx.commit();
-  for (int batch = 0; batch < 2; ++batch) {
-    forward(ctx, all);
-    backward(ctx, all, [](int64_t i) { return static_cast<double>(i); });
-  }
-  ctx.step();
-  for (int i = 0; i < 32; ++i)
-    EXPECT_TRUE(all_are(see(ctx, all[static_cast<std::size_t>(i)]).state1, 0.2 * i, 1e-5)) << "chunk " << i;
-}
-
-// A thread of the caller writes the gradient while the library works on others; it ends before post_op.
-TEST(WriterThread, HasItsGradientReducedWhole) {
-  for (const char* async : {"on", "off"}) {
-    Context ctx(MPI_COMM_WORLD, adam_with({{"async_reduce", async}, {"chunk_elems", "3072"}}));
-    gemini_param_t a = ctx.add_constant("a", GEMINI_F32, {3072}, 1.0);
-    gemini_param_t b = ctx.add_constant("b", GEMINI_F32, {3072}, 1.0);
-    ctx.commit();
-    for (int repeat = 0; repeat < 100; ++repeat) {
-      forward(ctx, {a, b});
-      ctx.phase(GEMINI_BACKWARD);
-      ctx.pre({a});
-      float* grad = gemini_test::grad<float>(a);
-      std::thread writer([grad] { std::fill(grad, grad + 3072, 3.0F); });
-      ctx.op(GEMINI_BACKWARD, {b}, [&] { write_grad(b, kOne); });
-      writer.join();
-      ctx.post({a});
-      ASSERT_TRUE(all_are(gradient(a), 3.0)) << "repeat " << repeat;
-      ALL_RANKS_OK(gemini_discard(ctx));
-    }
-  }
 }

@@ -1,5 +1,7 @@
 // The same training at each thread level of MPI; registered once per level.
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 
 #include "observe.hpp"
@@ -18,6 +20,12 @@ gemini_status_t on_another_thread(const std::function<gemini_status_t()>& call, 
   return status;
 }
 
+// Of this process.
+std::ptrdiff_t threads_now() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
 bool multiple() {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
@@ -30,6 +38,17 @@ TEST(ThreadLevel, IsTheOneAskedFor) {
   const char* asked = std::getenv("GEMINI_TEST_THREAD_LEVEL");
   ASSERT_NE(nullptr, asked);
   EXPECT_EQ(std::string(asked) == "multiple", multiple());
+}
+
+TEST(ThreadLevel, BelowMultipleTheLibraryStartsNoThread) {
+  { const Context kokkos; }  // starts what it needs for ever
+  const std::ptrdiff_t before = threads_now();
+  Context ctx({{"prefetch", "2"}});
+  gemini_param_t a = ctx.add_constant("a", GEMINI_F64, {8}, 1.0);
+  ctx.commit();
+  ctx.micro_batch({a}, [](int64_t) { return 1.0; });
+  EXPECT_EQ(before + (multiple() ? 1 : 0), threads_now());
+  ctx.step();
 }
 
 // Sums of small multiples of 1/64 are exact, so every level must give these very bits.
@@ -47,6 +66,9 @@ TEST(ThreadLevel, DoesNotChangeResults) {
       ctx.op(GEMINI_BACKWARD, {*p}, [&] { add_grad(*p, gradient); });
     ALL_RANKS_OK(gemini_progress(ctx));
     EXPECT_EQ(step + 1, ctx.step().step);
+  }
+  if (ranks_of() > 1) {
+    EXPECT_GT(ctx.stat(GEMINI_STAT_PREFETCH_HITS), 0);
   }
   for (gemini_param_t p : all) {
     const std::vector<double> now = values(p);

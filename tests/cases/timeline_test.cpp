@@ -1,75 +1,14 @@
 // gemini_trace_write: what ranks did and when, in one file.
-#include <chrono>
-#include <cstdio>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
-#include <thread>
 
 #include "misuse/refused.hpp"
+#include "timeline.hpp"
 
 namespace {
 
 using namespace gemini_test;
-using Json = nlohmann::json;
 
-constexpr std::int64_t kElems = 4096;
 constexpr int kOperations = 5;
-constexpr const char* kPath = "timeline.json";
-
-// Each parameter in a chunk of its own.
-class Model {
- public:
-  explicit Model(KeyValueList more) : ctx(MPI_COMM_WORLD, settings(more)) {
-    for (int t = 0; t < kOperations; ++t)
-      w.push_back(ctx.add_constant("w" + std::to_string(t), GEMINI_F32, {kElems}, 1.0));
-    ctx.commit();
-  }
-  // body: what each operation does beside its gradients.
-  void iteration(const Body& body = [] {}) {
-    for (gemini_param_t p : w) ctx.op(GEMINI_FORWARD, {p}, body);
-    for (auto p = w.rbegin(); p != w.rend(); ++p)
-      ctx.op(GEMINI_BACKWARD, {*p}, [&] {
-        add_grad(*p, [](int64_t) { return 1e-3; });
-        body();
-      });
-    ctx.step();
-  }
-  // Of all ranks, on every rank.
-  Json written() {
-    GEMINI_CHECK(gemini_trace_write(ctx, kPath));
-    std::ostringstream text;
-    text << std::ifstream(kPath).rdbuf();
-    MPI_Barrier(MPI_COMM_WORLD);
-    return Json::parse(text.str()).at("traceEvents");
-  }
-
-  Context ctx;
-  Params w;
-
- private:
-  static KeyValues settings(KeyValueList more) {
-    KeyValues all = {{"trace", "on"}, {"chunk_elems", std::to_string(kElems)}, {"placement", "auto"}};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-};
-
-// Of one rank, in the order in which they ended.
-std::vector<Json> events_of(const Json& all, int rank, const std::string& kind) {
-  std::vector<Json> found;
-  for (const Json& event : all)
-    if (event.at("pid") == rank && event.value("cat", "") == kind) found.push_back(event);
-  return found;
-}
-
-double begin_of(const Json& event) {
-  return event.at("ts").get<double>();
-}
-double end_of(const Json& event) {
-  return begin_of(event) + event.at("dur").get<double>();
-}
 
 TEST(Timeline, ShowsOperationsWithTheirParametersAndPhase) {
   Model model({});
@@ -150,34 +89,6 @@ TEST(Timeline, ShowsTheSameGathersAndReductionsOnAllRanks) {
   }
 }
 
-// What the link does while an operation runs is what prefetch is for. gemini_progress posts what is queued.
-TEST(Timeline, ShowsThatPrefetchGathersTheNextWhileAnOperationRuns) {
-  if (ranks_of() == 1) GTEST_SKIP() << "one rank sends nothing";
-  for (const bool ahead : {true, false}) {
-    Model model({{"prefetch", ahead ? "2" : "0"}, {"collectives", "delayed:20000,100"}});
-    const auto work = [&] {
-      GEMINI_CHECK(gemini_progress(model.ctx));
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    };
-    model.iteration(work);
-    model.iteration(work);
-    const Json all = model.written();
-    for (int rank = 0; rank < ranks_of(); ++rank) {
-      const std::vector<Json> operations = events_of(all, rank, "operations");
-      const std::vector<Json> gathers = events_of(all, rank, "gathers");
-      ASSERT_EQ(operations.size(), 4U * kOperations);
-      ASSERT_GE(gathers.size(), static_cast<std::size_t>(kOperations));
-      for (std::size_t next = 1; next < kOperations; ++next) {  // of the second iteration's forward
-        const Json& operation = operations[2 * kOperations + next - 1];
-        const Json& gather = gathers[gathers.size() - kOperations + next];
-        EXPECT_EQ(gather.at("args").at("chunk"), next);
-        EXPECT_EQ(gather.at("args").at("prefetched"), ahead);
-        EXPECT_EQ(begin_of(gather) < end_of(operation), ahead) << "operation " << next - 1;
-      }
-    }
-  }
-}
-
 TEST(Timeline, ShowsMemoryAndWhatMovesBetweenTiers) {
   Model model({{"device_memory", "320KiB"}, {"host_memory", "4MiB"}});
   model.iteration();
@@ -204,12 +115,12 @@ TEST(Timeline, ShowsMemoryAndWhatMovesBetweenTiers) {
 TEST(Timeline, IsRefusedWhereNothingWasRecorded) {
   Model model({});
   Context off{{"trace", "off"}};
-  REFUSED(GEMINI_ERR_STATE, gemini_trace_write(off, kPath), "trace = off", "trace = on");
+  REFUSED(GEMINI_ERR_STATE, gemini_trace_write(off, kTimeline), "trace = off", "trace = on");
   const Context odd{{"trace", rank_of() == 0 ? "on" : "off"}};
   const auto expected = ranks_of() == 1  ? GEMINI_SUCCESS
                         : rank_of() == 0 ? GEMINI_ERR_REMOTE
                                          : GEMINI_ERR_STATE;
-  EXPECT_EQ(gemini_trace_write(odd, kPath), expected);
+  EXPECT_EQ(gemini_trace_write(odd, kTimeline), expected);
   REFUSED(GEMINI_ERR_ARGUMENT, gemini_trace_write(model.ctx, nullptr), "path is NULL");
   REFUSED(rank_of() == 0 ? GEMINI_ERR_IO : GEMINI_ERR_REMOTE,
           gemini_trace_write(model.ctx, "no/such/folder/t.json"), "no/such/folder/t.json");

@@ -1,4 +1,5 @@
 // Agreed calls where ranks differ: in what they ask, in what they have against it, in which call they make.
+#include <chrono>
 #include <memory>
 
 #include "misuse/refused.hpp"
@@ -124,6 +125,67 @@ TEST_F(Agreement, OneRankThatDestroysWhileOthersStepEndsAll) {
     EXPECT_NE(nullptr, left);
   } else {
     REFUSED(GEMINI_ERR_ORDER, gemini_step(*ctx, nullptr), "gemini_step", "gemini_destroy");
+  }
+}
+
+// check = off: one rank uses a parameter three times where the others do so once. Nobody compares the calls
+// until ranks agree, or wait for each other in vain.
+class UnequalUses : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (ranks_of() == 1) GTEST_SKIP() << "takes two";
+  }
+  void commit(const char* placement, const char* timeout_s) {
+    ctx = std::make_unique<Context>(
+        MPI_COMM_WORLD,
+        KeyValues{{"placement", placement}, {"chunk_elems", "8"}, {"timeout_s", timeout_s}, {"lr", "0.5"}});
+    a = ctx->add_constant("a", GEMINI_F64, {8}, 1.0);
+    b = ctx->add_constant("b", GEMINI_F64, {8}, 1.0);
+    ctx->commit();
+  }
+  // Up to the first call that does not succeed.
+  gemini_status_t iteration(int uses_of_b) {
+    gemini_status_t status = GEMINI_SUCCESS;
+    const auto use = [&](gemini_phase_t phase, gemini_param_t p) {
+      if (status == GEMINI_SUCCESS) status = gemini_set_phase(*ctx, phase);
+      if (status == GEMINI_SUCCESS) status = gemini_pre_op(*ctx, &p, 1);
+      if (status == GEMINI_SUCCESS && phase == GEMINI_BACKWARD) add_grad(p, [](int64_t) { return 1.0; });
+      if (status == GEMINI_SUCCESS) status = gemini_post_op(*ctx, &p, 1);
+    };
+    use(GEMINI_FORWARD, a);
+    for (int i = 0; i < uses_of_b; ++i) use(GEMINI_FORWARD, b);
+    for (gemini_param_t p : {b, a}) use(GEMINI_BACKWARD, p);
+    return status == GEMINI_SUCCESS ? gemini_step(*ctx, nullptr) : status;
+  }
+  std::unique_ptr<Context> ctx;
+  gemini_param_t a = nullptr, b = nullptr;
+};
+
+TEST_F(UnequalUses, ThatGatherDifferentlyOftenEndInATimeoutOnAll) {
+  for (const int learning : {0, 3}) {
+    commit(learning == 0 ? "static" : "auto", "2");
+    for (int step = 0; step < learning; ++step) ALL_RANKS_OK(iteration(1));
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(GEMINI_ERR_TIMEOUT, iteration(odd_one() ? 3 : 1)) << gemini_last_error_message();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    EXPECT_EQ(GEMINI_SUCCESS, ctx->destroy());
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
+// An outer lease holds the values: nothing is gathered for the inner ones.
+TEST_F(UnequalUses, ThatGatherNothingAreFoundAtTheStep) {
+  for (const int learning : {0, 3}) {
+    commit("auto", "60");
+    for (int step = 0; step < learning; ++step) ALL_RANKS_OK(iteration(1));
+    ctx->phase(GEMINI_FORWARD);
+    ctx->pre({b});
+    for (int i = 0; i < (odd_one() ? 3 : 1); ++i) ctx->op(GEMINI_FORWARD, {b});
+    ctx->post({b});
+    ctx->op(GEMINI_BACKWARD, {b}, [&] { add_grad(b, [](int64_t) { return 1.0; }); });
+    REFUSED(GEMINI_ERR_MISMATCH, gemini_step(*ctx, nullptr), "operations since the last step", its_name());
+    ALL_RANKS_OK(gemini_discard(*ctx));
+    ALL_RANKS_OK(iteration(1));
   }
 }
 

@@ -90,6 +90,24 @@ TEST_P(Order, OfAnAgreedCallThatOneRankDoesNotMake) {
   }
 }
 
+// One rank has samples for two iterations, its peers for three.
+TEST_P(Order, OfARankThatLeavesTheLoopEarly) {
+  if (alone()) return;
+  for (int step = 0; step < 2; ++step) {
+    for (int batch = 0; batch < 2; ++batch) ctx->micro_batch({a, b}, [](int64_t) { return 0.5; });
+    ctx->step();
+  }
+  EXPECT_ALL(MPI_COMM_WORLD, all_are(values(a), 0.0) && all_are(values(b), 1.0));
+  if (odd_one()) {
+    EXPECT_EQ(GEMINI_ERR_ORDER, ctx->destroy());
+    EXPECT_EQ(nullptr, ctx->get());
+  } else {
+    EXPECT_EQ(GEMINI_ERR_ORDER, gemini_pre_op(*ctx, &a, 1));
+  }
+  EXPECT_SAID("rank 0: gemini_pre_op(\"A\")");
+  EXPECT_SAID((its_name() + ": gemini_destroy").c_str());
+}
+
 TEST_P(Order, OfHitsThatMoveNothing) {
   if (alone()) return;
   ctx->pre({a});

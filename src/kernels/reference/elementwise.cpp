@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "kernels/reference/reference.hpp"
 
@@ -59,6 +60,26 @@ void add_quotient(DType type, const void* x, double divisor, void* sum, std::int
     const double term = quotient(type, load(type, x, i), divisor);
     store(type, sum, i, sum_of(type, load(type, sum, i), term));
   }
+}
+
+void sum_contributions(DType type, const void* const* contributions, int ranks, void* sum,
+                       std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto value = [&](int rank) {
+      return contributions[rank] == nullptr ? 0.0 : load(type, contributions[rank], i);
+    };
+    double total = value(0);
+    for (int rank = 1; rank < ranks; ++rank) total = sum_of(type, total, value(rank));
+    store(wide(type), sum, i, total);
+  }
+}
+
+void add_contributions(DType type, const void* const* contributions, int ranks, double divisor, bool first,
+                       void* sum, std::int64_t count) {
+  std::vector<double> total(static_cast<std::size_t>(count));  // room for either type
+  sum_contributions(type, contributions, ranks, total.data(), count);
+  if (first) fill(wide(type), sum, count, 0.0);
+  add_quotient(wide(type), total.data(), divisor, sum, count);
 }
 
 bool all_finite(DType type, const void* x, std::int64_t count) {

@@ -79,6 +79,7 @@ std::uint8_t encode8(double value) {
 }
 
 void encode_float8(DType type, const void* x, std::int64_t count, void* encoded) {
+  if (count == 0) return;
   auto* codes = static_cast<std::uint8_t*>(encoded);
   std::memset(codes, 0, static_cast<std::size_t>(kernels::encoded_bytes(count)));
   std::uint8_t* scales = codes + (count + 3) / 4 * 4;

@@ -31,6 +31,10 @@ void add(DType type, const void* x, void* sum, std::int64_t count);
 void axpy(DType type, double a, const void* x, void* y, std::int64_t count);
 void divide(DType type, void* x, std::int64_t count, double divisor);
 void add_quotient(DType type, const void* x, double divisor, void* sum, std::int64_t count);
+void sum_contributions(DType type, const void* const* contributions, int ranks, void* sum,
+                       std::int64_t count);
+void add_contributions(DType type, const void* const* contributions, int ranks, double divisor, bool first,
+                       void* sum, std::int64_t count);
 bool all_finite(DType type, const void* x, std::int64_t count);
 void add_squares(DType type, const void* x, std::int64_t count, ExactSum& sum);
 double max_abs(DType type, const void* x, std::int64_t count);

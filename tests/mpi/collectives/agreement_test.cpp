@@ -72,22 +72,33 @@ TEST_F(AgreementTest, AFailureIsFatalEverywhere) {
 }
 
 TEST_F(AgreementTest, RunningOutOfMemoryInACheckIsARefusal) {
+  const Outcome outcome = outcome_of([&] {
+    agreement_.agree(Call::commit, "x", [&] {
+      if (rank_ == 0) throw std::bad_alloc();
+    });
+  });
+  EXPECT_EQ(outcome.status, rank_ == 0 ? GEMINI_ERR_OUT_OF_MEMORY : GEMINI_ERR_REMOTE);
+  EXPECT_TRUE(outcome.says("the machine does not give more memory")) << outcome.words;
+  expect_alive();
+}
+
+// An exception of the caller's own, out of a callback.
+TEST_F(AgreementTest, AnythingElseThrownIsFatalEverywhere) {
   bool thrown = false;
   Outcome outcome;
   try {
     outcome = outcome_of([&] {
-      agreement_.agree(Call::commit, "x", [&] {
-        if (rank_ == 0) throw std::bad_alloc();
+      agreement_.act_and_agree(Call::shard_visit, [&] {
+        if (rank_ == size_ - 1) throw 42;
       });
     });
-  } catch (const std::bad_alloc&) {
+  } catch (int) {
     thrown = true;
   }
-  EXPECT_EQ(thrown, rank_ == 0);
-  if (rank_ != 0) {
-    EXPECT_EQ(outcome.status, GEMINI_ERR_REMOTE);
+  EXPECT_EQ(thrown, rank_ == size_ - 1);
+  if (!thrown) {
+    EXPECT_EQ(outcome.status, GEMINI_ERR_REMOTE_FATAL);
   }
-  expect_alive();
 }
 
 TEST_F(AgreementTest, AMismatchNamesTheFirstLineThatDiffersAndTheRanks) {

@@ -1,6 +1,7 @@
 // The queue: one order, one operation at a time, waits that end.
 #include <chrono>
 #include <memory>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -46,6 +47,12 @@ class Failing final : public Operation {
   bool poll() override { fail(GEMINI_ERR_MPI, "it broke"); }
 };
 
+// Its buffers are more than the machine gives.
+class Starving final : public Operation {
+ public:
+  bool poll() override { throw std::bad_alloc(); }
+};
+
 TEST(CommQueue, OneOperationAtATimeInTheOrderOfSubmission) {
   std::vector<int> log;
   Queue queue(60, false);
@@ -89,6 +96,19 @@ TEST(CommQueue, AThreadDrivesInTheBackground) {
   const Ticket ticket = queue.submit_background(std::make_unique<Counted>(log, 1, 50));
   for (int i = 0; i < 60000 && !queue.done(ticket); ++i) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_TRUE(queue.done(ticket));
+}
+
+// Peers are at their part of it: it is no refusal, whoever drove.
+TEST(CommQueue, AnOperationWithoutMemoryHasFailed) {
+  for (const bool background : {false, true}) {
+    Queue queue(60, background);
+    const Ticket ticket = queue.submit_background(std::make_unique<Starving>());
+    for (int again = 0; again < 2; ++again) {
+      const auto outcome = outcome_of([&] { queue.wait(ticket, "a test"); });
+      EXPECT_EQ(outcome.status, GEMINI_ERR_DEVICE);
+      EXPECT_TRUE(outcome.says("the machine does not give more memory")) << outcome.words;
+    }
+  }
 }
 
 TEST(CommQueue, AWaitEndsAtTheTimeout) {

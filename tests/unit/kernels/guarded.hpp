@@ -15,7 +15,7 @@
 namespace gemini::test {
 
 constexpr DType kFloating[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
-constexpr std::int64_t kSizes[] = {0, 1, 7, 8, 9, 15, 16, 17, 1023, 1025};
+constexpr std::int64_t kSizes[] = {0, 1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1023, 1025};
 constexpr std::int64_t kOffsets[] = {0, 1, 3};
 
 class Guarded {

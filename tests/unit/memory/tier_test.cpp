@@ -166,6 +166,25 @@ void act(Tier& tier, Owned& owned, std::mt19937_64& random) {
   }
 }
 
+TEST(Tier, KeepsNoIdleSlotWhereTheCallerHoldsMemoryOfItsOwn) {
+  Tier tier("device_memory", 4 * kPage);
+  std::byte* slots[3];
+  for (std::byte*& slot : slots) slot = tier.take_slot(kPage, "a test");
+  for (std::byte* slot : {slots[0], slots[1]}) tier.give_slot(slot, kPage);
+  tier.leave_room_for(kPage);
+  EXPECT_EQ(tier.held(), 3 * kPage);  // there is room
+  tier.leave_room_for(2 * kPage);
+  EXPECT_EQ(tier.held(), kPage);
+  tier.leave_room_for(4 * kPage);
+  EXPECT_EQ(tier.in_use(), kPage);                    // what is in use stays
+  std::byte* more = tier.take_slot(kPage, "a test");  // and nothing is refused
+  tier.give_slot(more, kPage);
+  EXPECT_EQ(tier.held(), kPage);  // it did not stay
+  tier.leave_room_for(0);
+  tier.give_slot(slots[2], kPage);
+  EXPECT_EQ(tier.held(), kPage);
+}
+
 TEST(Tier, RandomSequencesStayInTheBudget) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     std::mt19937_64 random(seed);
