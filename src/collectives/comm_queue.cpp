@@ -63,7 +63,10 @@ Ticket CommQueue::submit_background(std::unique_ptr<Operation> operation) {
 }
 
 void CommQueue::wait(Ticket ticket, const char* what) {
-  if (done(ticket)) return;
+  if (!done(ticket)) wait_until([this, ticket] { return done(ticket); }, what);
+}
+
+void CommQueue::wait_until(const std::function<bool()>& done, const char* what) {
   const auto start = Clock::now();
   bool told = false;  // peers, that this rank waits
   for (std::int64_t polls = 1;; ++polls) {
@@ -73,7 +76,7 @@ void CommQueue::wait(Ticket ticket, const char* what) {
       const std::lock_guard lock(mutex_);
       if (failure_) std::rethrow_exception(failure_);
       advance();
-      if (done(ticket)) break;
+      if (done()) break;
       idle = idle_time();
       looks = idle > Clock::duration::zero() || polls % kPollsBetweenLooks == 0;
       if (looks) hear(what);

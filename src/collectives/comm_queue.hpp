@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -51,6 +52,8 @@ class CommQueue {
   [[nodiscard]] bool done(Ticket ticket) const noexcept { return completed_.load() >= ticket; }
   // what: the words for a peer that does not come, "gathering chunk 3".
   void wait(Ticket ticket, const char* what);
+  // Until done() says so: for what peers do beside the queue.
+  void wait_until(const std::function<bool()>& done, const char* what);
   void run(std::unique_ptr<Operation> operation, const char* what) {
     wait(submit(std::move(operation)), what);
   }

@@ -81,7 +81,7 @@ std::string NodesTransport::share(Agreement& agreement, const std::vector<Shared
     slot.in_memory = false;
     bytes_.push_back(slot.bytes);
   }
-  places_.assign(chunks.size(), {});
+  gathered_.assign(chunks.size(), 0);
   slot_of_.assign(chunks.size(), -1);
   for (int c = static_cast<int>(chunks.size()) - 1; c >= 0; --c)
     free_[bytes_[static_cast<std::size_t>(c)]].push_back(c);
@@ -90,15 +90,13 @@ std::string NodesTransport::share(Agreement& agreement, const std::vector<Shared
 
 std::unique_ptr<Operation> NodesTransport::acquire(const ShardedChunk& chunk, std::byte* slot) {
   if (!node_) return TransportOver::acquire(chunk, slot);
-  const int index = slot_of_[static_cast<std::size_t>(chunk.index)];
-  Place& place = places_[static_cast<std::size_t>(index)];
-  ++place.gathered;
+  const int place = place_of(chunk.index);
+  const std::uint32_t number = ++gathered_[static_cast<std::size_t>(place)];
   const GatherGroup group{rail_.get(), rail_.rank(), rail_.size(), mpi().count_limit(), shards_of_rail_};
   const SharedSegment& segment = node_.segment();
   return std::make_unique<NodeGather>(
-      clear_slot(chunk.index), mpi().gather(group, chunk, slot), segment.version(index, node_.me()),
-      place.gathered,
-      std::make_unique<CounterWait>(&segment.version(index, 0), node_.ranks(), place.gathered));
+      clear_slot(chunk.index), mpi().gather(group, chunk, slot), segment.version(place, node_.me()), number,
+      std::make_unique<CounterWait>(&segment.version(place, 0), node_.ranks(), number));
 }
 
 PageSource& NodesTransport::open_slot(int chunk) {
@@ -107,28 +105,29 @@ PageSource& NodesTransport::open_slot(int chunk) {
   ensure(!free.empty(), "there are as many places of a size as chunks");
   slot_of_[static_cast<std::size_t>(chunk)] = free.back();
   free.pop_back();
-  ++place_of(chunk).opened;
-  return node_.part(slot_of_[static_cast<std::size_t>(chunk)]);
+  PartPages& pages = node_.part(place_of(chunk));
+  pages.occupy();
+  return pages;
 }
 
 PageSource& NodesTransport::close_slot(int chunk) {
   if (!node_) return private_pages();
-  const int index = std::exchange(slot_of_[static_cast<std::size_t>(chunk)], -1);
-  free_[bytes_[static_cast<std::size_t>(chunk)]].push_back(index);
-  return node_.part(index);
+  const int place = std::exchange(slot_of_[static_cast<std::size_t>(chunk)], -1);
+  free_[bytes_[static_cast<std::size_t>(chunk)]].push_back(place);
+  return node_.part(place);
 }
 
 std::unique_ptr<Operation> NodesTransport::clear_slot(int chunk) {
   if (!node_) return nullptr;
-  return std::make_unique<CounterWait>(&node_.segment().left(slot_of_[static_cast<std::size_t>(chunk)], 0),
-                                       node_.ranks(), place_of(chunk).opened - 1);
+  const int place = place_of(chunk);
+  return std::make_unique<CounterWait>(&node_.segment().left(place, 0), node_.ranks(),
+                                       node_.part(place).occupied() - 1);
 }
 
 void NodesTransport::leave(int chunk) {
-  if (node_)
-    node_.segment()
-        .left(slot_of_[static_cast<std::size_t>(chunk)], node_.me())
-        .store(place_of(chunk).opened, std::memory_order_release);
+  if (!node_) return;
+  const int place = place_of(chunk);
+  node_.segment().left(place, node_.me()).store(node_.part(place).occupied(), std::memory_order_release);
 }
 
 }  // namespace gemini

@@ -36,18 +36,12 @@ class NodesTransport final : public NodeTransport {
   void leave(int chunk) override;
 
  private:
-  // Each chunk has a place of its size in the segment; a gathered chunk lies in any of that size.
-  struct Place {
-    std::uint32_t opened = 0;    // as a slot
-    std::uint32_t gathered = 0;  // into it
-  };
-  [[nodiscard]] Place& place_of(int chunk) {
-    return places_[static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(chunk)])];
-  }
+  [[nodiscard]] int place_of(int chunk) const { return slot_of_[static_cast<std::size_t>(chunk)]; }
 
   Communicator rail_;
   std::vector<int> shards_of_rail_;
-  std::vector<Place> places_;
+  // Each chunk has a place of its size in the segment; a gathered chunk lies in any of that size.
+  std::vector<std::uint32_t> gathered_;            // into each place
   std::vector<int> slot_of_;                       // by chunk: its place; -1: none
   std::vector<std::int64_t> bytes_;                // by chunk
   std::map<std::int64_t, std::vector<int>> free_;  // places by size

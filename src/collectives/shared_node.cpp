@@ -41,14 +41,6 @@ class Named {
 
 }  // namespace
 
-bool CounterWait::poll() {
-  for (; reached_ < ranks_; ++reached_) {
-    const std::uint32_t counter = first_[reached_].load(std::memory_order_acquire);
-    if (static_cast<std::int32_t>(counter - value_) < 0) return false;
-  }
-  return true;
-}
-
 std::string SharedNode::share(Agreement& agreement, const std::vector<SharedChunk>& chunks) {
   parts_.clear();
   gradients_.reset();
@@ -142,7 +134,8 @@ void SharedNode::prepare(const std::vector<SharedChunk>& chunks) {
   for (std::size_t c = 0; c < chunks.size(); ++c) {
     const std::int64_t at = segment_.chunk_at(static_cast<int>(c));
     const std::int64_t bytes = chunks[c].bytes / ranks_;
-    parts_.emplace_back(memory, at + me_ * bytes, bytes, shows_ == Shows::part ? at + me_ * bytes : at);
+    parts_.emplace_back(memory, at + me_ * bytes, bytes, shows_ == Shows::part ? at + me_ * bytes : at,
+                        &segment_.left(static_cast<int>(c), 0), ranks_);
     if (chunks[c].in_memory) memory.populate(at, chunks[c].bytes);
   }
   for (int rank = 0; rank < ranks_; ++rank) memory.populate(segment_.arena_at(rank), segment_.spare_bytes());

@@ -42,7 +42,7 @@ class SharedNode {
     return segment_.memory().data() + segment_.chunk_at(index);
   }
   // This rank's part of a chunk: an equal share of its bytes.
-  [[nodiscard]] PageSource& part(int chunk) { return parts_[static_cast<std::size_t>(chunk)]; }
+  [[nodiscard]] PartPages& part(int chunk) { return parts_[static_cast<std::size_t>(chunk)]; }
   [[nodiscard]] PageSource& gradients() { return *gradients_; }
 
   // The buffer is final: peers may read it. Returns its number in the order of hand-over.
@@ -71,13 +71,12 @@ class CounterWait final : public Operation {
  public:
   CounterWait(const SharedSegment::Counter* first, int ranks, std::uint32_t value)
       : first_(first), ranks_(ranks), value_(value) {}
-  bool poll() override;
+  bool poll() override { return all_reached(first_, ranks_, value_); }
 
  private:
   const SharedSegment::Counter* first_;
   int ranks_;
   std::uint32_t value_;
-  int reached_ = 0;  // ranks whose counter has
 };
 
 }  // namespace gemini

@@ -19,18 +19,16 @@ SharedReduction::SharedReduction(const SumRoute& route, ReductionRoom& room, con
   piece_elems_ = std::max<std::int64_t>(1, std::min({reduction.shard_elems, fits, room.count_limit}));
 }
 
-bool SharedReduction::all_reached(SharedSegment::Counter Mail::*counter) const {
-  for (int rank = 0; rank < node_.ranks(); ++rank) {
-    const std::uint32_t reached = (node_.segment().mail(rank).*counter).load(std::memory_order_acquire);
-    if (static_cast<std::int32_t>(reached - number_) < 0) return false;
-  }
+bool SharedReduction::all(SharedSegment::Counter Mail::*counter) const {
+  for (int rank = 0; rank < node_.ranks(); ++rank)
+    if (!all_reached(&(node_.segment().mail(rank).*counter), 1, number_)) return false;
   return true;
 }
 
 bool SharedReduction::poll() {
-  if (stage_ == Stage::waiting && all_reached(&Mail::handed)) begin();
+  if (stage_ == Stage::waiting && all(&Mail::handed)) begin();
   if (stage_ == Stage::sums && exchange_.test()) add_sums();
-  return stage_ == Stage::added && all_reached(&Mail::added);
+  return stage_ == Stage::added && all(&Mail::added);
 }
 
 // Where slice `index`, from element `first` of it, lies in each rank's buffer.

@@ -28,7 +28,7 @@ class SharedReduction final : public Operation {
  private:
   enum class Stage { waiting, sums, added };
 
-  [[nodiscard]] bool all_reached(SharedSegment::Counter SharedSegment::Mail::*counter) const;
+  [[nodiscard]] bool all(SharedSegment::Counter SharedSegment::Mail::*counter) const;  // of the node
   [[nodiscard]] CanonicalSum::Contributions slice(int index, std::int64_t first) const;
   void begin();
   void send_sums();

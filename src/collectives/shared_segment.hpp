@@ -74,4 +74,11 @@ class SharedSegment {
   SharedMemory memory_;
 };
 
+// Have the counters of so many ranks, side by side, reached the value? What was written before is seen then.
+inline bool all_reached(const SharedSegment::Counter* first, int ranks, std::uint32_t value) noexcept {
+  for (int rank = 0; rank < ranks; ++rank)
+    if (static_cast<std::int32_t>(first[rank].load(std::memory_order_acquire) - value) < 0) return false;
+  return true;
+}
+
 }  // namespace gemini

@@ -16,8 +16,10 @@ class PageSource {
   // Zero-filled whole pages; NULL: refused.
   virtual std::byte* take(std::int64_t bytes) = 0;
   virtual void give(std::byte* data, std::int64_t bytes) noexcept = 0;
-  // Peers may read it even when this rank has given it back for reuse.
+  // Peers may read it even when this rank keeps it for reuse.
   [[nodiscard]] virtual bool is_read_by_others() const noexcept { return false; }
+  // None does now.
+  [[nodiscard]] virtual bool is_left() const noexcept { return true; }
   // For the words of a refusal.
   [[nodiscard]] virtual const char* name() const noexcept = 0;
 };

@@ -74,7 +74,7 @@ void Tier::give_slot(std::byte* slot, std::int64_t bytes, PageSource& pages) noe
   const std::int64_t size = whole_pages(bytes);
   if (!pages.is_read_by_others()) poison(slot, size);
   in_use_ -= size;
-  if (crowded(0))
+  if (crowded(0) && pages.is_left())
     unmap(slot, size, pages);
   else
     idle_[{&pages, size}].push_back(slot);
@@ -86,7 +86,7 @@ void Tier::add_guest(std::int64_t bytes) {
          "a workspace of {} does not fit: of {} = {} the model uses {} and other workspaces {}",
          text::format_bytes(bytes), option_, text::format_bytes(limit_), text::format_bytes(in_use_),
          text::format_bytes(guests_));
-  if (crowded(bytes)) drop_idle_slots();
+  make_way_for(bytes);
   guests_ += bytes;
   count_held(bytes, private_pages());
 }
@@ -103,7 +103,7 @@ void Tier::remove_guest(std::int64_t bytes) noexcept {
 
 std::byte* Tier::map(std::int64_t bytes, const char* what, PageSource& pages, gemini_status_t if_refused) {
   require(bytes, what);
-  if (crowded(bytes)) drop_idle_slots();
+  make_way_for(bytes);
   std::byte* data = pages.take(bytes);
   if (data == nullptr) {
     drop_idle_slots();
@@ -128,8 +128,20 @@ void Tier::unmap(std::byte* data, std::int64_t bytes, PageSource& pages) noexcep
   count_held(-bytes, pages);
 }
 
+void Tier::make_way_for(std::int64_t bytes) {
+  if (!crowded(bytes)) return;
+  drop_idle_slots();
+  const auto is_kept = [](const auto& of_kind) { return !of_kind.second.empty(); };
+  if (!crowded(bytes) || std::none_of(idle_.begin(), idle_.end(), is_kept)) return;
+  wait_([&] {
+    drop_idle_slots();
+    return !crowded(bytes) || std::none_of(idle_.begin(), idle_.end(), is_kept);
+  });
+}
+
 void Tier::drop_idle_slots() noexcept {
   for (auto& [kind, slots] : idle_) {
+    if (!kind.first->is_left()) continue;
     for (std::byte* slot : slots) unmap(slot, kind.second, *kind.first);
     slots.clear();
   }

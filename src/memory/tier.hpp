@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -77,8 +78,11 @@ class Tier {
   void add_guest(std::int64_t bytes);
   void remove_guest(std::int64_t bytes) noexcept;
 
-  // Gives back to their sources what is kept for reuse.
+  // Gives back to their sources what is kept for reuse and read by nobody.
   void drop_idle_slots() noexcept;
+  // Waits until the condition holds, or throws; for peers that still read what must be given back.
+  using WaitUntil = std::function<void(const std::function<bool()>& condition)>;
+  void set_wait(WaitUntil wait) { wait_ = std::move(wait); }
   // What the caller says it holds besides. It refuses nothing: idle slots do not stay where it may be.
   void leave_room_for(std::int64_t bytes) noexcept;
 
@@ -98,6 +102,7 @@ class Tier {
   std::byte* map(std::int64_t bytes, const char* what, PageSource& pages, gemini_status_t if_refused);
   void unmap(std::byte* data, std::int64_t bytes, PageSource& pages) noexcept;
   void count_held(std::int64_t bytes, const PageSource& pages) noexcept;
+  void make_way_for(std::int64_t bytes);
   // Whether idle slots are in the way of this much more.
   [[nodiscard]] bool crowded(std::int64_t more_bytes) const noexcept {
     return limit_ >= 0 && held_ + besides_ + more_bytes > limit_;
@@ -111,6 +116,7 @@ class Tier {
   std::int64_t held_ = 0;     // in use, guests and idle
   std::int64_t private_ = 0;  // of held
   std::int64_t peak_ = 0;
+  WaitUntil wait_;
   std::map<std::pair<PageSource*, std::int64_t>, std::vector<std::byte*>> idle_;  // slots by source and size
 };
 

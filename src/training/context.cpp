@@ -72,6 +72,9 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
       tiers_{compute_, host_},
       learning_rate_(options_.real("lr")) {
   open_files();
+  compute_.set_wait([this](const std::function<bool()>& condition) {
+    ranks_.queue().wait_until(condition, "ranks that still read a slot that is to go");
+  });
   if (options_.bytes("device_memory") < 0) non_model_.count_process(compute_.limit());
   if (timeline_) timeline_->start();  // all ranks come from an agreement
   resolve_options();

@@ -61,7 +61,8 @@ KeyValues settings(const KeyValues& more = {}) {
   KeyValues all = {{"optimizer", "none"},
                    {"chunk_elems", std::to_string(kElems)},
                    {"timeout_s", "60"},
-                   {"placement", "static"}};
+                   {"placement", "static"},
+                   {"collectives", "mpi"}};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }

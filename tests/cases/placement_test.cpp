@@ -13,8 +13,11 @@ constexpr int64_t kChunk = kElems * 4;
 const ElementFn kOne = [](int64_t) { return 1.0; };
 
 KeyValues with(const KeyValues& more) {
-  KeyValues all = {
-      {"optimizer", "sgd"}, {"lr", "1"}, {"timeout_s", "60"}, {"chunk_elems", std::to_string(kElems)}};
+  KeyValues all = {{"optimizer", "sgd"},
+                   {"lr", "1"},
+                   {"timeout_s", "60"},
+                   {"chunk_elems", std::to_string(kElems)},
+                   {"collectives", "mpi"}};  // where chunks are copied, copies are what is placed
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }

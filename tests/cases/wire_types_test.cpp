@@ -20,7 +20,7 @@ double seen(Context& ctx, gemini_param_t param, int64_t element) {
 TEST(GatherDtype, IsWhatOperationsOfEveryRankSeeAndMastersKeepMore) {
   for (const char* type : {"bf16", "f16", "f8_e4m3"})
     for (const int32_t flags : {0, GEMINI_PARAM_RESIDENT, GEMINI_PARAM_FROZEN}) {
-      Context ctx({{"gather_dtype", type}, {"timeout_s", "60"}});
+      Context ctx({{"gather_dtype", type}, {"collectives", "mpi"}, {"timeout_s", "60"}});
       gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {600}, kValue, flags);
       ctx.commit();
       const double first = seen(ctx, w, 0);

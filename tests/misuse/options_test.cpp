@@ -212,5 +212,4 @@ TEST_P(Unsupported, IsAnsweredInWordsWhenAskedForByName) {
 
 INSTANTIATE_TEST_SUITE_P(Options, Unsupported,
                          testing::Values(std::pair("backend", "cuda"), std::pair("device", "0"),
-                                         std::pair("collectives", "shared"),
                                          std::pair("collectives", "nccl")));

@@ -30,7 +30,7 @@ const std::vector<Promise>& promises() {
       {"collectives",
        "auto",
        Scope::agreed,
-       {"auto", "mpi", "shared", "nccl", "delayed:5,100", "delayed:0,0.5"},
+       {"auto", "mpi", "shared", "nccl", "delayed:5,100", "delayed:0,0.5", "shared:2"},
        {"delayed:", "delayed:5", "delayed:-1,1", "delayed:1,0", "delayed:a,b", "ucx"}},
       {"shard_group", "world", Scope::agreed, {"world", "node", "4"}, {"0", "-2", "2.5", "rack"}},
       {"placement", "auto", Scope::agreed, {"static", "auto", "planned"}, {"dynamic"}},
