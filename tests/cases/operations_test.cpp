@@ -25,7 +25,7 @@ bool marks_released_memory() {
 }  // namespace
 
 TEST(Values, AreReadableInALeaseOnly) {
-  Context ctx(kCopies);
+  Context ctx(MPI_COMM_WORLD, kCopies);
   gemini_param_t a = ctx.add_constant("a", GEMINI_F64, {8}, 3.0);
   ctx.commit();
   void* data = &ctx;
@@ -51,7 +51,7 @@ TEST(Values, WrittenThroughThePointerAreFoundInDebugBuilds) {
 #ifndef GEMINI_TEST_DEBUG
   GTEST_SKIP();
 #endif
-  Context ctx(kCopies);
+  Context ctx(MPI_COMM_WORLD, kCopies);
   gemini_param_t a = ctx.add_constant("a", GEMINI_F64, {8}, 3.0);
   ctx.commit();
   ctx.pre({a});

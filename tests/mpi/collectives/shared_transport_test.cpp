@@ -58,7 +58,7 @@ class SharedTransportTest : public testing::TestWithParam<int> {
   std::string share(bool in_memory = true) {
     std::vector<SharedChunk> chunks;
     for (const std::int64_t elems : kElems)
-      chunks.push_back({8 * elems, 8 * elems * group_ranks(), true, in_memory});
+      chunks.push_back({8 * elems * group_ranks(), 8 * elems * group_ranks(), true, in_memory});
     return transport_->share(agreement_, chunks);
   }
   // At random moments, each rank at others.
