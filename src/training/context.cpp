@@ -100,6 +100,10 @@ void Context::open_files() {
 void Context::resolve_options() {
   options_.set("backend", "host");
   const std::string& collectives = options_.text("collectives");
+  if (collectives == "shared" && ranks_.shared() == nullptr && ranks_.topology().ranks > 1)
+    log_.warning(
+        "these ranks cannot share memory, collectives = mpi is used: groups must lie on one node each, "
+        "or be one on nodes of equally many ranks");
   if (!parse_link_delay(collectives) && !parse_node_ranks(collectives))
     options_.set("collectives", ranks_.topology().ranks == 1 ? "mpi" : ranks_.transport().name());
   options_.set("device_memory", std::to_string(compute_.limit()));
