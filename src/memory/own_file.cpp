@@ -100,6 +100,10 @@ OwnFile::OwnFile(std::string directory) : directory_(std::move(directory)) {
 }
 
 OwnFile::~OwnFile() {
+  remove_name();
+}
+
+void OwnFile::remove_name() noexcept {
   unlink(path_.c_str());
 }
 

@@ -49,6 +49,9 @@ class SpillFile {
   explicit SpillFile(std::string directory, AsyncIo::Engine engine = AsyncIo::Engine::best)
       : file_(std::move(directory)), io_(engine) {}
 
+  // Nobody finds the file any more; its room is given back when the last user ends.
+  void remove_name() noexcept { file_.remove_name(); }
+
   // Takes room for that many bytes of extents in all, so that none of them can fail later. GEMINI_ERR_IO in
   // words if the file system does not give it; then nothing has changed.
   void reserve(std::int64_t bytes);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <new>
 #include <optional>
 
 #include "kernels/runtime.hpp"
@@ -51,11 +52,21 @@ Options with_environment(Options options, std::exception_ptr& refusal) {
   return options;
 }
 
+// NULL: nothing is recorded.
+std::unique_ptr<Timeline> make_timeline(bool wanted, std::exception_ptr& refusal) {
+  try {
+    return wanted ? std::make_unique<Timeline>() : nullptr;
+  } catch (const std::bad_alloc&) {
+    if (!refusal) refusal = std::make_exception_ptr(Error(GEMINI_ERR_OUT_OF_MEMORY, kNoMemory));
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
     : options_(with_environment(std::move(options), refusal)),
-      timeline_(options_.flag("trace") ? std::make_unique<Timeline>() : nullptr),
+      timeline_(make_timeline(options_.flag("trace"), refusal)),
       ranks_(parent, options_,
              [&] {
                if (refusal) std::rethrow_exception(refusal);
@@ -78,9 +89,19 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
             ranks_.topology().nodes.size(), ranks_.transport().name());
 }
 
-// A rank without a usable spill_dir refuses, and so do all.
+// Directories may differ, but decisions rest on whether there is a third tier. A rank without a usable one
+// refuses, and so do all.
 void Context::open_files() {
   const std::string& directory = options_.text("spill_dir");
+  const bool on_all = ranks_.minimum(directory.empty() ? 0 : 1, "agreeing on spill_dir") == 1;
+  const bool on_none = ranks_.minimum(directory.empty() ? 1 : 0, "agreeing on spill_dir") == 1;
+  if (!on_all && !on_none) {
+    ranks_.free_communicators();
+    fail(GEMINI_ERR_MISMATCH,
+         "option spill_dir is set on some ranks and not on others (here it is \"{}\"): set it on all or on "
+         "none",
+         directory);
+  }
   try {
     ranks_.agreement().act_and_agree(Call::create, [&] {
       if (!directory.empty()) files_ = std::make_unique<SpillFile>(directory);

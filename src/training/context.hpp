@@ -26,7 +26,10 @@ class Context {
   Context& operator=(const Context&) = delete;
 
   // Local: a context that failed, or outlived MPI. True: MPI may still use its memory.
-  bool abandon() noexcept { return ranks_.queue().abandon(); }
+  bool abandon() noexcept {
+    if (files_) files_->remove_name();  // this object may stay until the process ends
+    return ranks_.queue().abandon();
+  }
 
   void commit();
   // All ranks call, once; then the context can only go. Throws what could not be written.
