@@ -69,7 +69,7 @@ void NonModelMemory::sample_process(std::int64_t model_bytes) {
 void NonModelMemory::note(std::int64_t bytes, Tier& tier) {
   if (bytes < 0) fail(GEMINI_ERR_ARGUMENT, "non_model_bytes is {}, must be >= 0", bytes);
   noted_ = std::min(bytes, Tier::kNoLimit);  // sums of it do not overflow
-  tier.leave_room_for(bytes);
+  tier.leave_room_for(noted_);
   saw(now());
 }
 
