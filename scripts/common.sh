@@ -65,7 +65,7 @@ from_cache() {
   sed -n "s/^$2:[A-Z]*=//p" "$1/CMakeCache.txt"
 }
 
-cores=$(nproc)  # which says OMP_NUM_THREADS once that is set
+cores=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)  # nproc would say those
 
 # Open MPI: allowed as root (containers), on fewer cores than ranks, threads not bound to one core. Others
 # do not look at these.

@@ -136,6 +136,12 @@ void OwnFile::grow(std::int64_t bytes) {
   bytes_ = bytes;
 }
 
+bool OwnFile::clear() noexcept {
+  if (ftruncate(fd(), 0) != 0) return false;
+  bytes_ = 0;
+  return true;
+}
+
 void OwnFile::refuse(std::int64_t bytes, int error) const {
   const int cut = ftruncate(fd(), bytes_);
   struct statvfs space {};

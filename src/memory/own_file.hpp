@@ -25,6 +25,9 @@ class OwnFile {
   // the file as it was, if it does not.
   void grow(std::int64_t bytes);
 
+  // Empty again. False: it was not, and is as before.
+  bool clear() noexcept;
+
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] int fd() const noexcept { return file_.get(); }

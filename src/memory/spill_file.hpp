@@ -55,6 +55,8 @@ class SpillFile {
   // Takes room for that many bytes of extents in all, so that none of them can fail later. GEMINI_ERR_IO in
   // words if the file system does not give it; then nothing has changed.
   void reserve(std::int64_t bytes);
+  // No extent is in use: the file system has its room again.
+  void give_back() noexcept;
   // Of whole pages; first fit. Reserves more if no room is left.
   Extent allocate(std::int64_t bytes);
 

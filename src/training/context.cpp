@@ -1,12 +1,12 @@
 #include "training/context.hpp"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <new>
-#include <optional>
 
+#include "base/text.hpp"
 #include "kernels/runtime.hpp"
+#include "memory/machine_memory.hpp"
+#include "memory/new_file.hpp"
 #include "training/must.hpp"
 #include "training/supported.hpp"
 #include "training/value_check.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 // The machine's memory, shared by the ranks of the node. On the host both tiers are in it.
 std::int64_t share_of_machine(const Topology& topology) {
-  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / topology.node_ranks();
+  return machine_memory() / topology.node_ranks();
 }
 
 // What placement = static keeps out of compute memory must have a place.
@@ -89,6 +89,19 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
             ranks_.topology().nodes.size(), ranks_.transport().name());
 }
 
+// What this rank finds wrong once its neighbours are known.
+void Context::check_machine() const {
+  const std::string& trace = options_.text("trace_out");
+  if (!trace.empty() && ranks_.topology().rank == 0)
+    static_cast<void>(NewFile(trace));  // now rather than when all is learnt
+  const std::int64_t host = options_.bytes("host_memory");
+  const std::int64_t share = share_of_machine(ranks_.topology());
+  if (options_.bytes("device_memory") < 0 && host >= share)
+    fail(GEMINI_ERR_ARGUMENT,
+         "host_memory = {} leaves nothing for device_memory = auto of the {} that a rank has here; set both",
+         text::format_bytes(host), text::format_bytes(share));
+}
+
 // Directories may differ, but decisions rest on whether there is a third tier. A rank without a usable one
 // refuses, and so do all.
 void Context::open_files() {
@@ -104,6 +117,7 @@ void Context::open_files() {
   }
   try {
     ranks_.agreement().act_and_agree(Call::create, [&] {
+      check_machine();
       if (!directory.empty()) files_ = std::make_unique<SpillFile>(directory);
     });
   } catch (const Error& error) {
@@ -137,12 +151,24 @@ void Context::commit() {
     check_not_committed("gemini_commit");
     plan = Trainer::plan(options_, ranks_, registry_, tiers_);
   });
-  const bool checks_values = options_.text("check") == "values";
-  if (checks_values) check_same_data(ranks_, registry_);
+  if (options_.text("check") == "values") check_same_data(ranks_, registry_);
   const TraceOrigin origin = origin_of(registry_, plan.layout, ranks_.transport().ranks());
   std::optional<Trace> order;
   if (!options_.text("trace_in").empty()) order = read_trace(ranks_, options_.text("trace_in"), origin);
-  // Building and drawing are local; what fails there fails before values travel.
+  try {
+    build(std::move(plan), std::move(order));
+  } catch (...) {
+    if (files_) files_->give_back();
+    throw;
+  }
+  origin_ = origin;
+  for (Parameter& p : registry_.all()) p.initialiser.data = {};
+  log_.info("committed {} parameters in {} chunks", registry_.all().size(),
+            trainer_->store().chunks().size());
+}
+
+// Building and drawing are local; what fails there fails before values travel.
+void Context::build(ModelPlan plan, std::optional<Trace> order) {
   std::unique_ptr<Trainer> built;
   ranks_.agreement().act_and_agree(Call::commit, [&] {
     if (files_) files_->reserve(plan.spill_bytes);  // so that there is room whenever it is needed
@@ -152,13 +178,9 @@ void Context::commit() {
     built->draw_initial_values();
   });
   built->spread_initial_values();
-  if (checks_values) built->check_initial_values();
+  if (options_.text("check") == "values") built->check_initial_values();
+  built->set_update(custom_update_);
   trainer_ = std::move(built);
-  origin_ = origin;
-  trainer_->set_update(custom_update_);
-  for (Parameter& p : registry_.all()) p.initialiser.data = {};
-  log_.info("committed {} parameters in {} chunks", registry_.all().size(),
-            trainer_->store().chunks().size());
 }
 
 void Context::write_order() {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/log.hpp"
 #include "base/options.hpp"
@@ -73,8 +74,10 @@ class Context {
   [[nodiscard]] const Log& log() const { return log_; }
 
  private:
+  void check_machine() const;
   void open_files();
   void resolve_options();
+  void build(ModelPlan plan, std::optional<Trace> order);
   void write_order();
 
   Options options_;

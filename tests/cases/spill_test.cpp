@@ -146,6 +146,7 @@ TEST(Spill, OfAFullDiskIsAnErrorOnAllRanksAndLosesNothing) {
       const gemini_status_t status = gemini_commit(ctx);
       EXPECT_EQ(full ? GEMINI_ERR_IO : GEMINI_ERR_REMOTE, status) << gemini_last_error_message();
       EXPECT_SAID(directory.path().c_str());
+      EXPECT_EQ(0, ctx.stat(GEMINI_STAT_FILE_BYTES)) << "ranks that had room give it back";
     }
     ALL_RANKS_OK(gemini_commit(ctx));
     train(ctx, w, 1.0);

@@ -32,6 +32,23 @@ void operate(Context& ctx, const Params& all) {
 
 }  // namespace
 
+// placement = static decides nothing from what was seen: a workspace that was not there before is welcome.
+TEST(Workspace, OfAStaticPlacementAsksTheBudgetAlone) {
+  Context ctx(MPI_COMM_WORLD, with({{"placement", "static"}, {"device_memory", "4MiB"}}));
+  const Params all = add_small(ctx, 4);
+  ctx.commit();
+  for (int iteration = 0; iteration < 2; ++iteration) {
+    operate(ctx, all);
+    ALL_RANKS_OK(gemini_step(ctx, nullptr));
+  }
+  ctx.op(GEMINI_FORWARD, {all[0]}, [&] {
+    void* workspace = nullptr;
+    EXPECT_EQ(GEMINI_SUCCESS, gemini_workspace_alloc(ctx, 2048 * kKiB, &workspace))
+        << gemini_last_error_message();
+    EXPECT_EQ(GEMINI_SUCCESS, gemini_workspace_free(ctx, workspace));
+  });
+}
+
 // A large chunk is to come up where small ones lie: these must have gone down before, since a workspace of
 // one rank takes what would else be room for both.
 TEST(Workspace, OfOneRankIsNotInTheWayOfShardsThatTradePlaces) {
