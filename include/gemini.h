@@ -252,7 +252,8 @@ GEMINI_API gemini_status_t gemini_create(MPI_Comm comm, gemini_options_t opts, g
 /** gemini_create for a Fortran communicator handle. Agreed. @since 0.1 */
 GEMINI_API gemini_status_t gemini_create_f(MPI_Fint comm, gemini_options_t opts, gemini_context_t *ctx);
 /** Ends the context and its parameters; sets NULL, accepts NULL. Agreed; local after a negative status
- *  or after MPI_Finalize. Rank 0 writes the learnt order to option trace_out, if a step learnt one.
+ *  or after MPI_Finalize. Rank 0 writes the order that is known (learnt by a step, or from trace_in) to
+ *  option trace_out.
  *  @par Blocking until peers arrive. @retval GEMINI_ERR_STATE MPI was finalised before: local memory was
  *  freed @retval GEMINI_ERR_IO trace_out cannot be written @retval GEMINI_ERR_UNSUPPORTED it is not
  *  written: in that order an INFERENCE operation held a chunk longer than training did. With these two
@@ -366,6 +367,8 @@ GEMINI_API gemini_status_t gemini_loss_scale(gemini_context_t ctx, double *scale
  *  clips, updates this rank's shards; skips the update on all ranks if a gradient is not finite.
  *  Agreed. @par Blocking yes on the host. @param[out] info may be NULL @retval GEMINI_ERR_STATE a lease
  *  is open, fewer than `accumulate` micro-batches, or no BACKWARD operation at all @retval
+ *  GEMINI_ERR_MISMATCH ranks differ in lr or in the operations since the last step: nothing is updated,
+ *  gemini_discard and begin the iteration anew (check = order names the first call that differs) @retval
  *  GEMINI_ERR_CALLBACK the custom update returned nonzero. @since 0.1 */
 GEMINI_API gemini_status_t gemini_step(gemini_context_t ctx, gemini_step_info_t *info);
 /** Drops micro-batches and gradients since the last step; the phase is FORWARD again. Agreed. @retval
@@ -427,7 +430,9 @@ GEMINI_API gemini_status_t gemini_checkpoint_notes(gemini_context_t ctx, char *t
 /* ---- memory and insight ------------------------------------------------------------------ */
 
 /** Compute memory for the caller, counted as non-model data; aligned as data. Local. @param[out] ptr NULL
- *  on failure @retval GEMINI_ERR_OUT_OF_MEMORY it does not fit device_memory. @since 0.1 */
+ *  on failure @retval GEMINI_ERR_OUT_OF_MEMORY it does not fit device_memory; with placement = auto or
+ *  planned also if it is more than what ranks saw in use at this operation in the last iteration, and so
+ *  agreed to leave free; the next iteration counts with it. @since 0.1 */
 GEMINI_API gemini_status_t gemini_workspace_alloc(gemini_context_t ctx, int64_t size_bytes, void **ptr);
 /** Gives a workspace back; NULL is accepted. Local. @retval GEMINI_ERR_ARGUMENT not from
  *  gemini_workspace_alloc of this context. @since 0.1 */

@@ -65,6 +65,8 @@ from_cache() {
   sed -n "s/^$2:[A-Z]*=//p" "$1/CMakeCache.txt"
 }
 
+cores=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)  # nproc would say those
+
 # Open MPI: allowed as root (containers), on fewer cores than ranks, threads not bound to one core. Others
 # do not look at these.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

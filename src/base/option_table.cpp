@@ -60,8 +60,11 @@ std::vector<OptionSpec> make_table() {
       real("shard_param_frac", "1", 0, 1, Scope::agreed, "static: share of parameters released after use"),
       real("offload_optim_frac", "0", 0, 1, Scope::agreed, "static: share of optimizer state on the host"),
       real("offload_param_frac", "0", 0, 1, Scope::agreed, "static: share of parameter shards on the host"),
-      bytes("device_memory", "budget of compute memory, e.g. 8GiB; never exceeded"),
-      bytes("host_memory", "budget of the second tier; never exceeded"),
+      bytes("device_memory",
+            "budget of compute memory, never exceeded; auto: this rank's share of the machine or of its "
+            "cgroup"),
+      bytes("host_memory",
+            "budget of the second tier, never exceeded; auto: what device_memory leaves of that share"),
       text_value("spill_dir", Scope::rank, "directory of the third tier: files beyond host_memory"),
       real("device_memory_fraction", "0.9", 0, 1, Scope::agreed,
            "share of the device that model and other data together may fill"),
@@ -162,8 +165,11 @@ std::string allowed_values(const OptionSpec& spec) {
   switch (spec.kind) {
     case Kind::choice: return words;
     case Kind::text: return "any text";
-    case Kind::bytes: return words + separator + "a size such as 8GiB or 512MiB";
-    case Kind::collectives: return words + separator + "delayed:<latency_us>,<gbit_per_s>, shared:<ranks>";
+    case Kind::bytes:
+      return words + separator + "a size in B, KB, MB, GB, TB, KiB, MiB, GiB or TiB such as 8GiB";
+    case Kind::collectives:
+      return words + separator +
+             "delayed:<latency_us>,<gbit_per_s> (0 to 1e9, 1e-6 to 1e9), shared:<ranks>";
     case Kind::integer:
       return words + separator + fmt::format("an integer from {} to {}", spec.minimum, spec.maximum);
     case Kind::real:
@@ -178,7 +184,10 @@ std::optional<LinkDelay> parse_link_delay(std::string_view collectives) {
   if (collectives.substr(0, kPrefix.size()) != kPrefix || comma == std::string_view::npos) return {};
   const auto latency = text::parse_real(collectives.substr(kPrefix.size(), comma - kPrefix.size()));
   const auto rate = text::parse_real(collectives.substr(comma + 1));
-  if (!latency || !rate || *latency < 0 || *rate <= 0) return {};
+  const auto within = [](const std::optional<double>& number, double low, double high) {
+    return number && *number >= low && *number <= high;
+  };
+  if (!within(latency, 0, 1e9) || !within(rate, 1e-6, 1e9)) return {};
   return LinkDelay{*latency, *rate};
 }
 

@@ -13,6 +13,8 @@
 namespace gemini {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some editors begin UTF-8 with it
+
 bool is_user_key(std::string_view key) {
   return key.size() > 5 && key.substr(0, 5) == "user.";
 }
@@ -46,6 +48,8 @@ void Options::load(const std::string& path) {
   Options changed = *this;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
+    if (number == 1 && line.compare(0, kByteOrderMark.size(), kByteOrderMark) == 0)
+      line.erase(0, kByteOrderMark.size());
     const std::string_view content = text::trim(std::string_view(line).substr(0, line.find('#')));
     if (content.empty()) continue;
     if (content.find('\0') != std::string_view::npos)

@@ -1,7 +1,9 @@
 // Memory and numbers.
+#include <cerrno>
 #include <cstdio>
 
 #include "capi/guard.hpp"
+#include "memory/new_file.hpp"
 
 using namespace gemini;
 
@@ -36,21 +38,19 @@ gemini_status_t gemini_stat_reset(gemini_context_t ctx) {
 gemini_status_t gemini_report(gemini_context_t ctx, const char* path) {
   return with_all_ranks("gemini_report", ctx, [&](Context& context) {
     const bool writes = context.ranks().topology().rank == 0;
-    std::FILE* file = nullptr;
+    std::unique_ptr<NewFile> file;  // NULL: stdout
     context.agree(Call::report, "", [&] {
-      if (!writes) return;
-      file = path == nullptr ? stdout : std::fopen(path, "w");
-      if (file == nullptr) fail(GEMINI_ERR_IO, "{}: {}", path, std::strerror(errno));
+      if (writes && path != nullptr) file = std::make_unique<NewFile>(path);
     });
     const std::string page = context.report();
-    bool written = true;
-    if (writes) {
-      written = std::fputs(page.c_str(), file) >= 0;
-      written = (file == stdout ? std::fflush(file) : std::fclose(file)) == 0 && written;
-    }
     context.agree(Call::report, "", [&] {
-      if (!written)
-        fail(GEMINI_ERR_IO, "{}: the report could not be written", path == nullptr ? "stdout" : path);
+      if (!writes) return;
+      if (file) {
+        file->append(page);
+        file->keep();
+      } else if (std::fputs(page.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+        fail(GEMINI_ERR_IO, "stdout: the report cannot be written: {}", words_of_errno(errno));
+      }
     });
   });
 }

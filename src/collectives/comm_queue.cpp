@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <system_error>
 #include <thread>
 
 #include "base/error.hpp"
@@ -23,7 +24,11 @@ constexpr Clock::duration kLongestSleep = std::chrono::milliseconds(5);
 CommQueue::CommQueue(Communicator control, double timeout_s, bool background)
     : channel_(std::move(control)), timeout_s_(timeout_s) {
   if (!background) return;
-  worker_ = std::make_unique<HostStream>();
+  try {
+    worker_ = std::make_unique<HostStream>();
+  } catch (const std::system_error&) {  // no thread to be had: calls drive, as they do below MULTIPLE
+    return;
+  }
   watch_finalize();
 }
 

@@ -1,5 +1,8 @@
 #include "memory/host_stream.hpp"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <cstring>
 #include <utility>
 
@@ -19,7 +22,32 @@ void HostEvent::wait() const {
   point_->reached.wait(lock, [this] { return point_->done; });
 }
 
-HostStream::HostStream() : worker_([this] { run(); }) {}
+namespace {
+
+// Signals are for the caller's threads: a handler of theirs never runs in one of ours. Faults and profilers'
+// ticks belong to the thread that they are about.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGPROF}) sigdelset(&all, own);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+HostStream::HostStream() {
+  const SignalsBlocked blocked;  // a thread begins with the mask of its maker
+  worker_ = std::thread([this] { run(); });
+}
 
 HostStream::~HostStream() {
   {

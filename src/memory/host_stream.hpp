@@ -53,7 +53,7 @@ class HostStream {
   std::deque<std::function<void()>> tasks_;
   std::exception_ptr failure_;
   bool ending_ = false;
-  std::thread worker_;  // last: starts when the rest is there
+  std::thread worker_;
 };
 
 }  // namespace gemini

@@ -20,16 +20,24 @@ void sync_directory_of(const std::string& path) {
   if (opened) fsync(opened.get());
 }
 
+bool is_no_plain_file(const std::string& path) {
+  std::error_code unknown;
+  const auto status = std::filesystem::status(path, unknown);
+  return std::filesystem::exists(status) && std::filesystem::is_other(status);
+}
+
 }  // namespace
 
 NewFile::NewFile(std::string path)
-    : path_(std::move(path)), name_(fmt::format("{}.{}.tmp", path_, getpid())) {
+    : path_(std::move(path)),
+      in_place_(is_no_plain_file(path_)),
+      name_(in_place_ ? path_ : fmt::format("{}.{}.tmp", path_, getpid())) {
   file_ = Descriptor(open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file_) refuse(errno);
 }
 
 NewFile::~NewFile() {
-  if (file_ && !kept_) unlink(name_.c_str());
+  if (file_ && !kept_ && !in_place_) unlink(name_.c_str());
 }
 
 void NewFile::append(std::string_view text) {
@@ -41,6 +49,8 @@ void NewFile::append(std::string_view text) {
 }
 
 void NewFile::keep() {
+  kept_ = in_place_;
+  if (kept_) return;
   if (fsync(file_.get()) != 0) refuse(errno);
   if (std::rename(name_.c_str(), path_.c_str()) != 0) refuse(errno);
   kept_ = true;

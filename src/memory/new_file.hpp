@@ -1,4 +1,5 @@
-// A file that appears whole or not at all: written under another name, made durable, renamed.
+// A file that appears whole or not at all: written under another name, made durable, renamed. What is there
+// and no plain file (a pipe, /dev/stdout) is written to as it is.
 #pragma once
 
 #include <string>
@@ -24,6 +25,7 @@ class NewFile {
   [[noreturn]] void refuse(int error) const;
 
   std::string path_;
+  bool in_place_;
   std::string name_;  // for the time being
   Descriptor file_;
   bool kept_ = false;

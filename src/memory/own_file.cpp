@@ -97,6 +97,10 @@ OwnFile::OwnFile(std::string directory) : directory_(std::move(directory)) {
 }
 
 OwnFile::~OwnFile() {
+  remove_name();
+}
+
+void OwnFile::remove_name() noexcept {
   unlink(path_.c_str());
 }
 
@@ -127,6 +131,12 @@ void OwnFile::grow(std::int64_t bytes) {
   if (error != 0) refuse(bytes, error);
   if (bytes_ == 0) open_direct();
   bytes_ = bytes;
+}
+
+bool OwnFile::clear() noexcept {
+  if (ftruncate(fd(), 0) != 0) return false;
+  bytes_ = 0;
+  return true;
 }
 
 void OwnFile::refuse(std::int64_t bytes, int error) const {

@@ -18,9 +18,15 @@ class OwnFile {
   OwnFile(const OwnFile&) = delete;
   OwnFile& operator=(const OwnFile&) = delete;
 
+  // Nobody finds the file any more; its room is given back when this object, or the process, ends.
+  void remove_name() noexcept;
+
   // Has the file system give the file that many bytes, so that later writes find room. GEMINI_ERR_IO with
   // the file as it was, if it does not.
   void grow(std::int64_t bytes);
+
+  // Empty again. False: it was not, and is as before.
+  bool clear() noexcept;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }

@@ -34,6 +34,13 @@ void SpillFile::reserve(std::int64_t bytes) {
   if (whole_pages(bytes) > held()) grow(whole_pages(bytes) - held());
 }
 
+void SpillFile::give_back() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (in_use_ > 0 || !file_.clear()) return;
+  free_.clear();
+  touched_ = 0;
+}
+
 void SpillFile::grow(std::int64_t more) {
   const std::int64_t end = held();
   file_.grow(end + more);

@@ -49,9 +49,14 @@ class SpillFile {
   explicit SpillFile(std::string directory, AsyncIo::Engine engine = AsyncIo::Engine::best)
       : file_(std::move(directory)), io_(engine) {}
 
+  // Nobody finds the file any more; its room is given back when the last user ends.
+  void remove_name() noexcept { file_.remove_name(); }
+
   // Takes room for that many bytes of extents in all, so that none of them can fail later. GEMINI_ERR_IO in
   // words if the file system does not give it; then nothing has changed.
   void reserve(std::int64_t bytes);
+  // No extent is in use: the file system has its room again.
+  void give_back() noexcept;
   // Of whole pages; first fit. Reserves more if no room is left.
   Extent allocate(std::int64_t bytes);
 

@@ -1,12 +1,13 @@
 #include "training/context.hpp"
 
-#include <unistd.h>
-
 #include <cmath>
-#include <optional>
+#include <new>
 
+#include "base/text.hpp"
 #include "collectives/node_transport.hpp"
 #include "kernels/runtime.hpp"
+#include "memory/machine_memory.hpp"
+#include "memory/new_file.hpp"
 #include "training/must.hpp"
 #include "training/supported.hpp"
 #include "training/value_check.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 // The machine's memory, shared by the ranks of the node. On the host both tiers are in it.
 std::int64_t share_of_machine(const Topology& topology) {
-  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / topology.node_ranks();
+  return machine_memory() / topology.node_ranks();
 }
 
 // What placement = static keeps out of compute memory must have a place.
@@ -52,11 +53,21 @@ Options with_environment(Options options, std::exception_ptr& refusal) {
   return options;
 }
 
+// NULL: nothing is recorded.
+std::unique_ptr<Timeline> make_timeline(bool wanted, std::exception_ptr& refusal) {
+  try {
+    return wanted ? std::make_unique<Timeline>() : nullptr;
+  } catch (const std::bad_alloc&) {
+    if (!refusal) refusal = std::make_exception_ptr(Error(GEMINI_ERR_OUT_OF_MEMORY, kNoMemory));
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
     : options_(with_environment(std::move(options), refusal)),
-      timeline_(options_.flag("trace") ? std::make_unique<Timeline>() : nullptr),
+      timeline_(make_timeline(options_.flag("trace"), refusal)),
       ranks_(parent, options_,
              [&] {
                if (refusal) std::rethrow_exception(refusal);
@@ -82,11 +93,35 @@ Context::Context(MPI_Comm parent, Options options, std::exception_ptr refusal)
             ranks_.topology().nodes.size(), ranks_.transport().name());
 }
 
-// A rank without a usable spill_dir refuses, and so do all.
+// What this rank finds wrong once its neighbours are known.
+void Context::check_machine() const {
+  const std::string& trace = options_.text("trace_out");
+  if (!trace.empty() && ranks_.topology().rank == 0)
+    static_cast<void>(NewFile(trace));  // now rather than when all is learnt
+  const std::int64_t host = options_.bytes("host_memory");
+  const std::int64_t share = share_of_machine(ranks_.topology());
+  if (options_.bytes("device_memory") < 0 && host >= share)
+    fail(GEMINI_ERR_ARGUMENT,
+         "host_memory = {} leaves nothing for device_memory = auto of the {} that a rank has here; set both",
+         text::format_bytes(host), text::format_bytes(share));
+}
+
+// Directories may differ, but decisions rest on whether there is a third tier. A rank without a usable one
+// refuses, and so do all.
 void Context::open_files() {
   const std::string& directory = options_.text("spill_dir");
+  const bool on_all = ranks_.minimum(directory.empty() ? 0 : 1, "agreeing on spill_dir") == 1;
+  const bool on_none = ranks_.minimum(directory.empty() ? 1 : 0, "agreeing on spill_dir") == 1;
+  if (!on_all && !on_none) {
+    ranks_.free_communicators();
+    fail(GEMINI_ERR_MISMATCH,
+         "option spill_dir is set on some ranks and not on others (here it is \"{}\"): set it on all or on "
+         "none",
+         directory);
+  }
   try {
     ranks_.agreement().act_and_agree(Call::create, [&] {
+      check_machine();
       if (!directory.empty()) files_ = std::make_unique<SpillFile>(directory);
     });
   } catch (const Error& error) {
@@ -127,12 +162,24 @@ void Context::commit() {
     plan = Trainer::plan(options_, ranks_, registry_, tiers_);
   });
   share_memory(plan);
-  const bool checks_values = options_.text("check") == "values";
-  if (checks_values) check_same_data(ranks_, registry_);
+  if (options_.text("check") == "values") check_same_data(ranks_, registry_);
   const TraceOrigin origin = origin_of(registry_, plan.layout, ranks_.transport().ranks());
   std::optional<Trace> order;
   if (!options_.text("trace_in").empty()) order = read_trace(ranks_, options_.text("trace_in"), origin);
-  // Building and drawing are local; what fails there fails before values travel.
+  try {
+    build(std::move(plan), std::move(order));
+  } catch (...) {
+    if (files_) files_->give_back();
+    throw;
+  }
+  origin_ = origin;
+  for (Parameter& p : registry_.all()) p.initialiser.data = {};
+  log_.info("committed {} parameters in {} chunks", registry_.all().size(),
+            trainer_->store().chunks().size());
+}
+
+// Building and drawing are local; what fails there fails before values travel.
+void Context::build(ModelPlan plan, std::optional<Trace> order) {
   std::unique_ptr<Trainer> built;
   ranks_.agreement().act_and_agree(Call::commit, [&] {
     if (files_) files_->reserve(plan.spill_bytes);  // so that there is room whenever it is needed
@@ -142,13 +189,9 @@ void Context::commit() {
     built->draw_initial_values();
   });
   built->spread_initial_values();
-  if (checks_values) built->check_initial_values();
+  if (options_.text("check") == "values") built->check_initial_values();
+  built->set_update(custom_update_);
   trainer_ = std::move(built);
-  origin_ = origin;
-  trainer_->set_update(custom_update_);
-  for (Parameter& p : registry_.all()) p.initialiser.data = {};
-  log_.info("committed {} parameters in {} chunks", registry_.all().size(),
-            trainer_->store().chunks().size());
 }
 
 // Where the node has no room for shared memory, chunks travel over MPI, which asks more of compute memory.

@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/log.hpp"
 #include "base/options.hpp"
@@ -26,7 +27,10 @@ class Context {
   Context& operator=(const Context&) = delete;
 
   // Local: a context that failed, or outlived MPI. True: MPI may still use its memory.
-  bool abandon() noexcept { return ranks_.queue().abandon(); }
+  bool abandon() noexcept {
+    if (files_) files_->remove_name();  // this object may stay until the process ends
+    return ranks_.queue().abandon();
+  }
 
   void commit();
   // All ranks call, once; then the context can only go. Throws what could not be written.
@@ -70,9 +74,11 @@ class Context {
   [[nodiscard]] const Log& log() const { return log_; }
 
  private:
+  void check_machine() const;
   void open_files();
   void resolve_options();
   void share_memory(ModelPlan& plan);
+  void build(ModelPlan plan, std::optional<Trace> order);
   void write_order();
 
   Options options_;

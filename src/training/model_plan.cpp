@@ -81,13 +81,16 @@ void add_kept(ModelPlan& plan, Rooms& rooms) {
 [[noreturn]] void refuse(const ModelPlan& plan, const ModelLimits& limits, std::int64_t missing) {
   const char* kept =
       plan.kept_bytes > 0 ? " (accumulate_mode = local keeps whole gradients: reduce needs less)" : "";
+  const char* offloaded =
+      plan.offloads ? ", of which offload_param_frac and offload_optim_frac keep some out of device_memory"
+                    : "";
   fail(GEMINI_ERR_OUT_OF_MEMORY,
-       "the shards of this model need {} on each rank{}, {} more than device_memory = {} and host_memory = "
+       "the shards of this model need {} on each rank{}{}, {} more than device_memory = {} and host_memory = "
        "{} hold; "
        "raise them, {}or use more ranks",
-       text::format_bytes(plan.fixed_bytes + total_bytes(plan.items)), kept, text::format_bytes(missing),
-       text::format_bytes(limits.compute_bytes), text::format_bytes(limits.host_bytes),
-       limits.files ? "" : "set spill_dir, ");
+       text::format_bytes(plan.fixed_bytes + total_bytes(plan.items)), kept, offloaded,
+       text::format_bytes(missing), text::format_bytes(limits.compute_bytes),
+       text::format_bytes(limits.host_bytes), limits.files ? "" : "set spill_dir, ");
 }
 
 }  // namespace
@@ -143,8 +146,9 @@ ModelPlan make_model_plan(const Options& options, const Registry& registry, cons
   std::int64_t missing = 0;
   if (options.text("placement") == "static") {
     rooms.compute_bytes = most;
-    missing = fill_homes(plan.items, rooms,
-                         {options.real("offload_param_frac"), options.real("offload_optim_frac")});
+    const OffloadShares shares{options.real("offload_param_frac"), options.real("offload_optim_frac")};
+    plan.offloads = shares.param > 0 || shares.optimizer > 0;
+    missing = fill_homes(plan.items, rooms, shares);
   } else {
     const auto share =
         static_cast<std::int64_t>(options.real("warmup_model_fraction") * static_cast<double>(limit));

@@ -29,6 +29,7 @@ struct ModelPlan {
   std::int64_t fixed_bytes = 0;    // of compute memory that never move: what is RESIDENT
   Place kept = Place::host;        // accumulate_mode = local: whole gradients
   std::int64_t kept_bytes = 0;     // of them
+  bool offloads = false;           // placement = static keeps some out of compute memory
   std::int64_t window_elems = 0;   // of staging buffers in host memory; 0: nothing is staged
   std::int64_t spill_bytes = 0;    // of files that may be needed
 

@@ -29,7 +29,8 @@ std::int64_t NonModelMemory::take_peak() {
 
 void* NonModelMemory::allocate(std::int64_t bytes, Tier& tier, const std::function<void()>& check) {
   if (bytes < 0) fail(GEMINI_ERR_ARGUMENT, "size_bytes is {}, must be >= 0", bytes);
-  period_peak_ = std::max(period_peak_, now() + bytes);  // demand, even if it is refused
+  // Demand, even if it is refused; but not what can never be had.
+  if (tier.limit() < 0 || bytes <= tier.limit()) period_peak_ = std::max(period_peak_, now() + bytes);
   check();
   tier.add_guest(bytes);
   void* pointer = std::aligned_alloc(kAlign, (static_cast<std::size_t>(bytes) / kAlign + 1) * kAlign);
@@ -67,8 +68,8 @@ void NonModelMemory::sample_process(std::int64_t model_bytes) {
 
 void NonModelMemory::note(std::int64_t bytes, Tier& tier) {
   if (bytes < 0) fail(GEMINI_ERR_ARGUMENT, "non_model_bytes is {}, must be >= 0", bytes);
-  noted_ = bytes;
-  tier.leave_room_for(bytes);
+  noted_ = std::min(bytes, Tier::kNoLimit);  // sums of it do not overflow
+  tier.leave_room_for(noted_);
   saw(now());
 }
 

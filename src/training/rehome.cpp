@@ -23,16 +23,22 @@ void rehome(ChunkStore& store, Residency& residency, std::int64_t room_bytes, st
   const std::int64_t most = (limit < 0 ? Budget::kUnlimited : limit) - fixed_bytes;
   if (fill_adapting(items, rooms, room_bytes - fixed_bytes, most) > 0) return;
 
-  // Each move frees the room of another; what finds none stays where it is, which is as good.
-  for (bool moved = true; moved;) {
-    moved = false;
+  // What goes down makes room for what comes up: beside the workspaces of a rank there is room for no more
+  // than was planned. Each move frees the room of another; what finds none stays where it is, which is as
+  // good.
+  const auto move_all = [&](bool down) {
+    bool moved = false;
     for (const RestingItem& item : items) {
       Chunk& chunk = store[item.chunk];
-      if (chunk.item(item.item).place() == item.home) continue;
+      const Place place = chunk.item(item.item).place();
+      if (place == item.home || (item.home > place) != down) continue;
       if (item.home != Place::file && !store.tiers().memory(item.home).fits(item.bytes)) continue;
       residency.move(chunk, item.item, item.home);
       moved = true;
     }
+    return moved;
+  };
+  while (move_all(true) || move_all(false)) {
   }
 }
 

@@ -22,6 +22,11 @@ void check_supported(const Options& options) {
   const std::string& collectives = options.text("collectives");
   if (!parse_link_delay(collectives) && !parse_node_ranks(collectives))
     allow(options, "collectives", {"auto", "mpi", "shared"}, "that transport is not in this version");
+  const std::int64_t least = options.integer("chunk_search_min_elems");
+  const std::int64_t most = options.integer("chunk_search_max_elems");
+  if (least > most)
+    fail(GEMINI_ERR_ARGUMENT, "chunk_search_min_elems = {} is above chunk_search_max_elems = {}", least,
+         most);
 }
 
 }  // namespace gemini

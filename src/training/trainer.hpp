@@ -65,9 +65,10 @@ class Trainer {
   void check_gradient_held(const Parameter& parameter) const;
   void check_apply(const Parameter& parameter, const ParamOption& option) const;
   void check_change(const Options& options) const;
-  // Throws if a workspace would take more than what the ranks agreed to leave free now.
+  // Throws if a workspace would take more than what the ranks agreed to leave free now. placement = static
+  // agrees on nothing: each operation looks at what this rank has left.
   void make_room_for_workspace(std::int64_t bytes) {
-    residency_.require_share(operations_.order().now(), bytes);
+    if (adapts_) residency_.require_share(operations_.order().now(), bytes);
     residency_.wait_for_room(bytes);
   }
 

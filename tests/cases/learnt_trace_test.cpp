@@ -1,5 +1,6 @@
 // The order that a run learnt, kept in a file: a later run needs no iteration to learn it.
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -160,13 +161,30 @@ TEST_F(LearntTrace, OfAnotherNumberOfShardRanksIsRefusedByAllRanks) {
   EXPECT_NE(std::string(gemini_last_error_message()).find("shard ranks"), std::string::npos);
 }
 
-TEST_F(LearntTrace, ThatCannotBeWrittenIsToldByDestroy) {
-  Model run({{"trace_out", "no/such/folder/order.json"}});
+TEST_F(LearntTrace, ThatCannotBeWrittenIsToldByCreate) {
+  const Options options({{"trace_out", "no/such/folder/order.json"}});
+  gemini_context_t ctx = nullptr;
+  const gemini_status_t status = gemini_create(MPI_COMM_WORLD, options.get(), &ctx);
+  EXPECT_EQ(status, rank_of() == 0 ? GEMINI_ERR_IO : GEMINI_ERR_REMOTE);
+  EXPECT_NE(std::string(gemini_last_error_message()).find("no/such/folder/order.json"), std::string::npos);
+  EXPECT_EQ(ctx, nullptr);
+}
+
+TEST_F(LearntTrace, ThatCannotBeWrittenAnyMoreIsToldByDestroy) {
+  const std::string folder = std::string(kPath) + ".folder";
+  const auto all_then_rank_0 = [](auto&& act) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank_of() == 0) act();
+    MPI_Barrier(MPI_COMM_WORLD);
+  };
+  all_then_rank_0([&] { std::filesystem::create_directory(folder); });
+  Model run({{"trace_out", folder + "/order.json"}});
+  all_then_rank_0([&] { EXPECT_TRUE(std::filesystem::remove(folder)) << "nothing is left in it"; });
   run.ctx.commit();
   run.iteration();
   const gemini_status_t status = run.ctx.destroy();
   EXPECT_EQ(status, rank_of() == 0 ? GEMINI_ERR_IO : GEMINI_ERR_REMOTE);
-  EXPECT_NE(std::string(gemini_last_error_message()).find("no/such/folder/order.json"), std::string::npos);
+  EXPECT_NE(std::string(gemini_last_error_message()).find(folder + "/order.json"), std::string::npos);
   EXPECT_EQ(run.ctx.get(), nullptr);
 }
 

@@ -145,11 +145,16 @@ void contexts_are_never_destroyed(int argc, char** argv) {
   std::exit(0);
 }
 
-// The library's thread is there until MPI ends, the context until the process does.
-void worker_runs_when_mpi_ends(int argc, char** argv) {
+// The library has a thread of its own.
+void start_with_threads(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   MUST(provided == MPI_THREAD_MULTIPLE);
+}
+
+// The library's thread is there until MPI ends, the context until the process does.
+void worker_runs_when_mpi_ends(int argc, char** argv) {
+  start_with_threads(argc, argv);
   gemini_param_t w = nullptr;
   static gemini_context_t ctx = committed(&w);
   train_once(ctx, w);
@@ -158,9 +163,7 @@ void worker_runs_when_mpi_ends(int argc, char** argv) {
 }
 
 void mpi_never_ends(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MUST(provided == MPI_THREAD_MULTIPLE);
+  start_with_threads(argc, argv);
   gemini_param_t w = nullptr;
   static gemini_context_t ctx = committed(&w);
   train_once(ctx, w);

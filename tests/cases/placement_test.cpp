@@ -30,6 +30,12 @@ Params add_chunks(Context& ctx, int count, gemini_dtype_t dtype = GEMINI_F32) {
   return all;
 }
 
+std::vector<std::vector<double>> values_of(const Params& all) {
+  std::vector<std::vector<double>> numbers;
+  for (gemini_param_t p : all) numbers.push_back(values(p));
+  return numbers;
+}
+
 void forward(Context& ctx, const Params& all, gemini_phase_t phase = GEMINI_FORWARD) {
   for (gemini_param_t p : all) ctx.op(phase, {p});
 }
@@ -139,9 +145,7 @@ TEST_P(Placement, IsDecidedAlikeWhereBudgetsDiffer) {
     }
     expect_alike(ctx);
     EXPECT_LE(ctx.stat(GEMINI_STAT_DEVICE_PEAK_BYTES), std::stoll(ctx.option("device_memory")));
-    std::vector<std::vector<double>> numbers;
-    for (gemini_param_t p : all) numbers.push_back(values(p));
-    return numbers;
+    return values_of(all);
   };
   const int64_t mine = rank_of() == 0 ? 2 * kChunk : 8 * kChunk;
   const auto tight = run({{"placement", GetParam()},
@@ -229,9 +233,7 @@ TEST_P(Placement, LeavesRoomForTheCallersOwnMemory) {
       ctx.step();
     }
     EXPECT_LE(ctx.stat(GEMINI_STAT_DEVICE_PEAK_BYTES), std::stoll(ctx.option("device_memory")));
-    std::vector<std::vector<double>> numbers;
-    for (gemini_param_t p : all) numbers.push_back(values(p));
-    return numbers;
+    return values_of(all);
   };
   const auto tight = run({{"placement", GetParam()},
                           {"offload_param_frac", "1"},
@@ -263,9 +265,7 @@ TEST_P(Placement, LeavesRoomForMemoryTheCallerSpeaksOf) {
       EXPECT_EQ(own_bytes, ctx.stat(GEMINI_STAT_NON_MODEL_PEAK_BYTES));
       ctx.step();
     }
-    std::vector<std::vector<double>> numbers;
-    for (gemini_param_t p : all) numbers.push_back(values(p));
-    return numbers;
+    return values_of(all);
   };
   const auto noted = run({{"placement", GetParam()},
                           {"offload_param_frac", "1"},

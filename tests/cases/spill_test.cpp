@@ -83,6 +83,33 @@ TEST(Spill, KeepsLargeChunksOfSeveralContextsApart) {
   expect_no_files(directory);
 }
 
+// Decisions rest on whether there is a third tier.
+TEST(Spill, IsATierOnAllRanksOrOnNone) {
+  if (ranks_of() == 1) GTEST_SKIP() << "takes two";
+  const SpillDirectory directory;
+  const Options options(odd_one() ? KeyValues{} : KeyValues{{"spill_dir", directory.path()}});
+  gemini_context_t ctx = nullptr;
+  ALL_RANKS_STATUS(GEMINI_ERR_MISMATCH, gemini_create(MPI_COMM_WORLD, options.get(), &ctx));
+  EXPECT_SAID("spill_dir");
+  EXPECT_EQ(nullptr, ctx);
+  expect_no_files(directory);
+}
+
+// Where MPI has not finished what it was asked for, the context's memory stays; its file need not.
+TEST(Spill, LeavesNoFileWhereAContextEndsUnderWay) {
+  const SpillDirectory directory;
+  Context ctx(MPI_COMM_WORLD, spilling(directory, "1MiB"));
+  gemini_param_t w = ctx.add_constant("w", GEMINI_F32, {1 << 17}, 1.0);
+  ctx.commit();
+  if (odd_one()) {
+    EXPECT_EQ(GEMINI_SUCCESS, gemini_abort(ctx, "a test"));
+  } else {
+    EXPECT_EQ(GEMINI_ERR_REMOTE_FATAL, gemini_pre_op(ctx, &w, 1));
+  }
+  EXPECT_EQ(GEMINI_SUCCESS, ctx.destroy());
+  expect_no_files(directory);
+}
+
 TEST(Spill, RemovesWhatAKilledRunLeftBehind) {
   const SpillDirectory directory;
   {
@@ -119,6 +146,7 @@ TEST(Spill, OfAFullDiskIsAnErrorOnAllRanksAndLosesNothing) {
       const gemini_status_t status = gemini_commit(ctx);
       EXPECT_EQ(full ? GEMINI_ERR_IO : GEMINI_ERR_REMOTE, status) << gemini_last_error_message();
       EXPECT_SAID(directory.path().c_str());
+      EXPECT_EQ(0, ctx.stat(GEMINI_STAT_FILE_BYTES)) << "ranks that had room give it back";
     }
     ALL_RANKS_OK(gemini_commit(ctx));
     train(ctx, w, 1.0);

@@ -76,8 +76,8 @@ TEST(Options, ListWhatIsAllowedForAWrongValue) {
            Wrong{"lr", "1e-3x", "a number from 0"},
            Wrong{"accumulate", "0", "an integer from 1"},
            Wrong{"accumulate", "1.5", "an integer from 1"},
-           Wrong{"device_memory", "8 gigs", "auto, or a size such as 8GiB"},
-           Wrong{"device_memory", "-1", "auto, or a size such as 8GiB"},
+           Wrong{"device_memory", "8 gigs", "auto, or a size in B, KB, MB"},
+           Wrong{"device_memory", "-1", "auto, or a size in B, KB, MB"},
            Wrong{"loss_scale", "0", "auto, off"},
            Wrong{"collectives", "delayed:1", "delayed:<latency_us>,<gbit_per_s>"},
            Wrong{"shard_group", "0", "world, node"},
@@ -110,6 +110,13 @@ TEST(OptionsFile, SetsWhatItSaysAndKeepsUserKeys) {
   EXPECT_EQ("12", get(opts.get(), "user.epochs"));
   EXPECT_EQ("sgd", get(opts.get(), "optimizer"));
   EXPECT_EQ("0.5", get(opts.get(), "beta1"));
+}
+
+TEST(OptionsFile, MayBeginWithAByteOrderMark) {
+  const Options opts;
+  const std::string path = file_with("\xEF\xBB\xBFlr = 0.25\n");
+  ASSERT_EQ(GEMINI_SUCCESS, gemini_options_load(opts.get(), path.c_str())) << gemini_last_error_message();
+  EXPECT_EQ("0.25", get(opts.get(), "lr"));
 }
 
 TEST(OptionsFile, WithAnErrorChangesNothingAndNamesTheLine) {
@@ -192,6 +199,23 @@ TEST(ShardGroup, MustDivideTheRanks) {
   const Options opts({{"shard_group", "5"}});
   REFUSED(GEMINI_ERR_ARGUMENT, gemini_create(MPI_COMM_WORLD, opts.get(), &ctx), "shard_group = 5",
           "the " + std::to_string(ranks_of()) + " ranks");
+  EXPECT_EQ(nullptr, ctx);
+}
+
+TEST(SearchedChunks, HaveALeastSizeBelowTheMost) {
+  gemini_context_t ctx = nullptr;
+  const Options opts({{"chunk_search_min_elems", "2048"}, {"chunk_search_max_elems", "1024"}});
+  REFUSED(GEMINI_ERR_ARGUMENT, gemini_create(MPI_COMM_WORLD, opts.get(), &ctx),
+          "chunk_search_min_elems = 2048", "chunk_search_max_elems = 1024");
+  EXPECT_EQ(nullptr, ctx);
+}
+
+TEST(HostMemory, OfMoreThanTheMachineHasLeavesNoneForTheDevice) {
+  gemini_context_t ctx = nullptr;
+  const Options opts(odd_one() ? KeyValues{{"host_memory", "1000TiB"}} : KeyValues{});
+  REFUSED(odd_one() ? GEMINI_ERR_ARGUMENT : GEMINI_ERR_REMOTE,
+          gemini_create(MPI_COMM_WORLD, opts.get(), &ctx), "host_memory = 1000 TiB", "device_memory",
+          "set both");
   EXPECT_EQ(nullptr, ctx);
 }
 

@@ -1,5 +1,6 @@
 // check = order and check = values: calls and contents that differ over ranks, and how they are named.
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -85,6 +86,7 @@ TEST_P(Order, OfAnAgreedCallThatOneRankDoesNotMake) {
   const auto words = [] { return its_name() + ": gemini_report"; };
   if (odd_one()) {
     REFUSED(GEMINI_ERR_ORDER, gemini_report(*ctx, "never.txt"), "rank 0: gemini_pre_op(\"B\")", words());
+    EXPECT_FALSE(std::filesystem::exists("never.txt"));
   } else {
     REFUSED(GEMINI_ERR_ORDER, gemini_pre_op(*ctx, &b, 1), "rank 0: gemini_pre_op(\"B\")", words());
   }

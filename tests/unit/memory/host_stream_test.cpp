@@ -2,6 +2,8 @@
 #include "memory/host_stream.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <array>
 #include <atomic>
@@ -174,6 +176,28 @@ TEST(HostStream, ATaskMayEnqueue) {
   stream.synchronize();
   both.wait();
   EXPECT_EQ(seen, (std::vector<int>{1, 2}));
+}
+
+// A program's handlers, of a batch system's warning before it kills say, run in the program's own threads.
+TEST(HostStream, TakesNoSignalsAndLeavesItsMakersMask) {
+  const auto blocked = [](int number) {
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    return sigismember(&mask, number) == 1;
+  };
+  HostStream stream;
+  bool usr1 = false;
+  bool term = false;
+  bool segv = true;
+  stream.enqueue([&] {
+    usr1 = blocked(SIGUSR1);
+    term = blocked(SIGTERM);
+    segv = blocked(SIGSEGV);
+  });
+  stream.synchronize();
+  EXPECT_TRUE(usr1 && term);
+  EXPECT_FALSE(segv) << "faults are the thread's own";
+  EXPECT_FALSE(blocked(SIGUSR1) || blocked(SIGTERM));
 }
 
 // Random work on shared cells over several streams, ordered by events so that it is free of races, must

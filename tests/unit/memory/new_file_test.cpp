@@ -1,7 +1,11 @@
 // Files that appear whole or not at all.
 #include "memory/new_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <array>
 
 #include "base/error.hpp"
 #include "unit/memory/file_test_support.hpp"
@@ -48,6 +52,20 @@ TEST(NewFile, ThatDoesNotFitIsRefusedAndRemoved) {
     EXPECT_THROW(file.append(std::string(1 << 20, 'x')), Error);
   }
   EXPECT_EQ(directory.files(), 0U);
+}
+
+TEST(NewFile, WritesToAPipeAndLeavesIt) {
+  const test::Directory directory;
+  const std::string path = directory.path() + "/pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const Descriptor reader(open(path.c_str(), O_RDONLY | O_NONBLOCK));
+  write_file(path, "text");
+  std::array<char, 8> got{};
+  EXPECT_EQ(read(reader.get(), got.data(), got.size()), 4);
+  EXPECT_STREQ(got.data(), "text");
+  EXPECT_EQ(directory.files(), 1U);
+  { const NewFile not_kept(path); }
+  EXPECT_EQ(directory.files(), 1U);
 }
 
 gemini_status_t status_of_reading(const std::string& path) {

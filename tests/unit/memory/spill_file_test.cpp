@@ -42,6 +42,22 @@ TEST(Extents, AreWholePagesAndCounted) {
   EXPECT_EQ(file.held(), 10 * kPage);
 }
 
+TEST(Extents, GoneGiveTheFilesRoomBack) {
+  const Directory directory;
+  SpillFile file(directory.path());
+  file.reserve(8 * kPage);
+  {
+    const Extent used = file.allocate(kPage);
+    file.give_back();
+    EXPECT_EQ(file.held(), 8 * kPage) << "one is in use";
+  }
+  file.give_back();
+  EXPECT_EQ(file.held(), 0);
+  const Extent again = file.allocate(2 * kPage);
+  EXPECT_TRUE(again.fresh());
+  EXPECT_EQ(file.held(), 2 * kPage);
+}
+
 TEST(Extents, GivenBackInAnyOrderJoin) {
   const Directory directory;
   for (const auto& order :

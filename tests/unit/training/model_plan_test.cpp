@@ -125,6 +125,9 @@ TEST_F(ModelPlanTest, PutsWhatIsToldOffTheDeviceBelow) {
     EXPECT_EQ(pages_in(plan(), Place::host), pages) << share;
     EXPECT_EQ(plan().home(3, Item::param), Place::compute);
   }
+  limits.host_bytes = 0;
+  EXPECT_NE(refusal().find("offload_optim_frac"), std::string::npos) << refusal();
+  limits.host_bytes = -1;
   options.set("offload_param_frac", "0.5");
   EXPECT_EQ(plan().home(1, Item::param), Place::compute);
   EXPECT_EQ(plan().home(2, Item::param), Place::host) << "last chunks first";
