@@ -131,10 +131,10 @@ void cycle(Table& table, const char* kind, std::int32_t flags, int count) {
             median({ns.begin() + kWarmUp, ns.end()}), "ns");
 }
 
-// Nothing but operations, to have their instructions counted from outside.
-void count_instructions(int operations) {
+// Nothing but iterations of 1000 operations, to have their instructions counted from outside.
+void count_instructions(int iterations) {
   Model model(kFew, 0);
-  for (int i = 0; i < kWarmUp; ++i) model.iterate(operations, 1);
+  for (int i = 0; i < kWarmUp + iterations; ++i) model.iterate(1000, 1);
 }
 
 }  // namespace
@@ -147,7 +147,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   pin_rank();
   Table table(rank_of_world() == 0);
-  if (argc == 3 && std::string(argv[1]) == "--operations") {
+  if (argc == 3 && std::string(argv[1]) == "--iterations") {
     count_instructions(std::atoi(argv[2]));
   } else if (argc == 2 && std::string(argv[1]) == "--large") {
     growth(table, "RESIDENT", GEMINI_PARAM_RESIDENT, kPairs);
