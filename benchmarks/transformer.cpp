@@ -70,6 +70,14 @@ enum : std::size_t {
 
 }  // namespace
 
+std::string blas_kernels() {
+#ifdef HAVE_OPENBLAS_GET_CORENAME
+  return openblas_get_corename();
+#else
+  return {};
+#endif
+}
+
 std::vector<std::vector<Tensor>> Transformer::operations() {
   using Begins = Tensor::Begins;
   std::vector<std::vector<Tensor>> all = {{{"embedding", kVocabulary * kModel, Begins::normal}}};

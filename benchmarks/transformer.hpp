@@ -14,6 +14,9 @@ struct Tensor {
   enum class Begins { normal, zeros, ones } begins;  // normal: with standard deviation 0.02
 };
 
+// The processor that BLAS chose its kernels for; "" if it does not say.
+std::string blas_kernels();
+
 class Transformer {
  public:
   // The same inputs in every step; they depend on the rank.

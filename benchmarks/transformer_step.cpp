@@ -142,7 +142,8 @@ void record(const char* path, int tokens) {
 int usage() {
   if (rank_of_world() == 0)
     std::fprintf(stderr,
-                 "usage: mpiexec -n N transformer_step [--pairs N] [--memory | --record FILE] TOKENS...\n");
+                 "usage: mpiexec -n N transformer_step [--pairs N] [--memory | --record FILE] TOKENS...\n    "
+                 "   transformer_step --blas\n");
   return 2;
 }
 
@@ -166,6 +167,7 @@ int run(int argc, char** argv) {
       std::all_of(tokens.begin(), tokens.end(), [](int n) { return n > 0 && (n < 256 || n % 256 == 0); });
   if (tokens.empty() || !fits || pairs < 1) return usage();
   pin_rank();
+  if (rank_of_world() == 0) std::printf("    BLAS kernels: %s\n", blas_kernels().c_str());
   Table table(rank_of_world() == 0);
   for (const int count : tokens) {
     if (path != nullptr)
@@ -182,6 +184,10 @@ int run(int argc, char** argv) {
 }  // namespace gemini_bench
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string(argv[1]) == "--blas") {
+    std::printf("%s\n", gemini_bench::blas_kernels().c_str());
+    return 0;
+  }
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   const int status = gemini_bench::run(argc, argv);
