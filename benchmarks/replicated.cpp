@@ -35,12 +35,27 @@ Replicated::Replicated(std::vector<float> values, std::int64_t chunk_elems, cons
   }
 }
 
-void Replicated::add_over_ranks(std::int64_t first) {
+namespace {
+
+void add_in_rank_order(float* values, int count, int ranks) {
+  std::vector<float> all(static_cast<std::size_t>(count) * static_cast<std::size_t>(ranks));
+  MPI_Allgather(values, count, MPI_FLOAT, all.data(), count, MPI_FLOAT, MPI_COMM_WORLD);
+  std::copy_n(all.data(), count, values);
+  for (int rank = 1; rank < ranks; ++rank)
+    for (int i = 0; i < count; ++i) values[i] += all[static_cast<std::size_t>(rank * count + i)];
+}
+
+}  // namespace
+
+void Replicated::add_over_ranks(std::int64_t first, bool in_rank_order) {
   while (added_from_ > first && (added_from_ - chunk_elems_ >= first || first == 0)) {
     const std::int64_t count = std::min(chunk_elems_, added_from_);
     added_from_ -= count;
-    MPI_Allreduce(MPI_IN_PLACE, gradients_.data() + added_from_, static_cast<int>(count), MPI_FLOAT, MPI_SUM,
-                  MPI_COMM_WORLD);
+    float* piece = gradients_.data() + added_from_;
+    if (in_rank_order)
+      add_in_rank_order(piece, static_cast<int>(count), ranks_);
+    else
+      MPI_Allreduce(MPI_IN_PLACE, piece, static_cast<int>(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   }
 }
 
@@ -57,14 +72,14 @@ double Replicated::update() {
   return norm;
 }
 
-double Replicated::step(Transformer& network) {
+double Replicated::step(Transformer& network, bool in_rank_order) {
   const auto operations = static_cast<int>(weights_of_.size());
   for (int i = 0; i < operations; ++i) network.forward(i, weights_of_[static_cast<std::size_t>(i)]);
   added_from_ = static_cast<std::int64_t>(values_.size());
   for (int i = operations - 1; i >= 0; --i) {
     const std::vector<float*>& gradients = gradients_of_[static_cast<std::size_t>(i)];
     network.backward(i, weights_of_[static_cast<std::size_t>(i)], gradients);
-    add_over_ranks(gradients.front() - gradients_.data());
+    add_over_ranks(gradients.front() - gradients_.data(), in_rank_order);
   }
   return update();
 }

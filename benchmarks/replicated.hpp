@@ -19,12 +19,13 @@ class Replicated {
   // values: of all parameters, one after the other. Gradients travel in pieces of chunk_elems.
   Replicated(std::vector<float> values, std::int64_t chunk_elems, const AdamW& rules);
 
-  // Returns the norm of the gradient before clipping.
-  double step(Transformer& network);
+  // Returns the norm of the gradient before clipping. in_rank_order: adds as the library does, for its bits,
+  // instead of as MPI likes.
+  double step(Transformer& network, bool in_rank_order = false);
   [[nodiscard]] const std::vector<float>& values() const { return values_; }
 
  private:
-  void add_over_ranks(std::int64_t first);  // what lies from here on
+  void add_over_ranks(std::int64_t first, bool in_rank_order);  // what lies from here on
   double update();
 
   std::int64_t chunk_elems_;
