@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gemini.h"
+#include "ranks.hpp"
 
 namespace gemini_bench {
 
@@ -50,11 +51,5 @@ class Context {
  private:
   gemini_context_t ctx_ = nullptr;
 };
-
-inline int rank_of_world() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
 
 }  // namespace gemini_bench

@@ -26,22 +26,6 @@ std::string Link::option() const {
   return "delayed:" + std::to_string(latency_us) + "," + std::to_string(gbit_per_s);
 }
 
-namespace {
-
-// Ranks leave together.
-Clock::time_point meet() {
-  MPI_Barrier(MPI_COMM_WORLD);
-  return Clock::now();
-}
-
-double slowest_s(Clock::time_point start, Clock::time_point end) {
-  double time = Seconds(end - start).count();
-  MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return time;
-}
-
-}  // namespace
-
 Network::Network(Settings settings, const Link& link, const Compute& compute)
     : ctx_(with_link(std::move(settings), link)), params_(ctx_.add(kOperations, kElems)), compute_(compute) {
   check(gemini_commit(ctx_));

@@ -8,9 +8,6 @@
 
 namespace gemini_bench {
 
-using Clock = std::chrono::steady_clock;
-using Seconds = std::chrono::duration<double>;
-
 constexpr int kOperations = 32;
 
 struct Link {
