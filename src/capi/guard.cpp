@@ -66,7 +66,7 @@ void check_usable(const gemini_context_s* handle) {
   require_argument(handle, "ctx");
   if (!handle->failure.empty())
     fail(GEMINI_ERR_STATE, "the context can only be destroyed, since it failed: {}", handle->failure);
-  if (!mpi_is_running()) fail(GEMINI_ERR_STATE, "MPI was finalised; the context can only be destroyed");
+  if (mpi_is_finalised()) fail(GEMINI_ERR_STATE, "MPI was finalised; the context can only be destroyed");
   if (!kernels::running()) fail(GEMINI_ERR_STATE, "Kokkos was finalised; the context can only be destroyed");
   check_thread(*handle);
 }

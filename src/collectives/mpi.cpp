@@ -86,12 +86,16 @@ MPI_Datatype mpi_type(DType type) {
   return MPI_DATATYPE_NULL;
 }
 
+bool mpi_is_finalised() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  return finalized != 0;
+}
+
 bool mpi_is_running() {
   int initialized = 0;
-  int finalized = 0;
   MPI_Initialized(&initialized);
-  if (initialized) MPI_Finalized(&finalized);
-  return initialized && !finalized;
+  return initialized != 0 && !mpi_is_finalised();
 }
 
 bool mpi_allows_any_thread() {

@@ -54,6 +54,7 @@ class Datatype {
 // Element types, never bytes: 16-bit floats travel as their bits.
 MPI_Datatype mpi_type(DType type);
 
+bool mpi_is_finalised();
 bool mpi_is_running();         // initialised and not finalised
 bool mpi_allows_any_thread();  // MPI_THREAD_MULTIPLE
 bool is_mpi_main_thread();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "chunks/chunk_event.hpp"
+#include "training/move_tensor.hpp"
 
 namespace gemini {
 namespace {

@@ -37,10 +37,11 @@ void OperationOrder::end_period(std::int64_t non_model_bytes) {
   kept_bytes_ = 0;
 }
 
-void OperationOrder::advance(Kind kind, gemini_phase_t phase, const std::vector<int>& chunks,
-                             std::int64_t non_model_bytes) {
+Moment OperationOrder::advance(Kind kind, gemini_phase_t phase, const std::vector<int>& chunks,
+                               std::int64_t non_model_bytes) {
   end_period(non_model_bytes);
-  if (following_ && look(kind, phase, chunks).trace == nullptr) leave_trace();
+  const Moment moment = look(kind, phase, chunks);
+  if (following_ && moment.trace == nullptr) leave_trace();
   if (!following_) {
     if (!recording_.empty())
       recording_.back().compute_ns =
@@ -54,6 +55,7 @@ void OperationOrder::advance(Kind kind, gemini_phase_t phase, const std::vector<
   ++position_;
   digest_ = mixed(digest_, static_cast<std::uint64_t>(kind) << 8 | static_cast<std::uint64_t>(phase));
   for (const int chunk : chunks) digest_ = mixed(digest_, static_cast<std::uint64_t>(chunk));
+  return moment;
 }
 
 // What opens and closes in one event is held until the next.

@@ -26,8 +26,9 @@ class OperationOrder {
   [[nodiscard]] Moment now() const {
     return following_ && position_ > 0 ? Moment{&trace_, position_ - 1} : Moment{};
   }
-  // It happened. non_model_bytes: the most since the event before.
-  void advance(Kind kind, gemini_phase_t phase, const std::vector<int>& chunks, std::int64_t non_model_bytes);
+  // It happened: returns where. non_model_bytes: the most since the event before.
+  Moment advance(Kind kind, gemini_phase_t phase, const std::vector<int>& chunks,
+                 std::int64_t non_model_bytes);
   // The most since the event before, where other than the next event asks for it.
   void keep_memory(std::int64_t non_model_bytes) { kept_bytes_ = std::max(kept_bytes_, non_model_bytes); }
   // Gradient buffers that the last event opened, or that were done with after it.

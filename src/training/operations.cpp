@@ -1,5 +1,9 @@
 #include "training/operations.hpp"
 
+#include <algorithm>
+
+#include "training/move_tensor.hpp"
+
 namespace gemini {
 namespace {
 
@@ -16,15 +20,6 @@ gemini_phase_t youngest_phase(const Parameter& p) {
 }
 
 }  // namespace
-
-void move_tensor(Chunk& chunk, Parameter& p, TensorState to) {
-  if (p.state == to) return;
-  if (!transition_allowed(p.state, to))
-    fail(GEMINI_ERR_INTERNAL, "\"{}\" may not go from {} to {}", p.name, name_of(p.state), name_of(to));
-  --chunk.tensors_in[static_cast<std::size_t>(p.state)];
-  ++chunk.tensors_in[static_cast<std::size_t>(to)];
-  p.state = to;
-}
 
 Operations::Operations(ChunkStore& store, Registry& registry, Gradients& gradients,
                        MicroBatches& micro_batches, Residency& residency, NonModelMemory& non_model,
@@ -43,11 +38,16 @@ Operations::Operations(ChunkStore& store, Registry& registry, Gradients& gradien
   });
 }
 
-// Parameters and chunks of a call, each once and in order of first appearance.
+// Parameters and chunks of a call, each once and in order of first appearance. Most calls name what the call
+// before named: gemini_post_op what gemini_pre_op did.
 void Operations::collect(Parameter* const* params, std::int64_t count) {
   if (count < 0) fail(GEMINI_ERR_ARGUMENT, "count is {}, must be >= 0", count);
   if (count > 0 && params == nullptr) fail(GEMINI_ERR_ARGUMENT, "params is NULL with count {}", count);
   ++operation_;
+  if (count > 0 && static_cast<std::size_t>(count) == collected_.size() &&
+      std::equal(params, params + count, collected_.begin()))
+    return;
+  collected_.clear();
   named_.clear();
   chunks_.clear();
   residents_.clear();
@@ -63,6 +63,7 @@ void Operations::collect(Parameter* const* params, std::int64_t count) {
     store_[p->chunk].seen_in = operation_;
     (p->resident ? residents_ : chunks_).push_back(p->chunk);
   }
+  collected_.assign(params, params + count);
 }
 
 void Operations::pre_op(Parameter* const* params, std::int64_t count, std::int64_t accumulate) {
@@ -118,8 +119,7 @@ void Operations::post_op(Parameter* const* params, std::int64_t count, std::int6
   for (const int chunk : chunks_)
     if (store_[chunk].status->leases == 0) idle_.push_back(chunk);
   OperationOrder& order = order_of(phase);
-  const Moment moment = order.look(Kind::end, phase, idle_);
-  if (ordered) order.advance(Kind::end, phase, idle_, non_model_.take_peak());
+  const Moment moment = ordered ? order.advance(Kind::end, phase, idle_, non_model_.take_peak()) : Moment{};
   for (const int chunk : chunks_) gradients_.reduce_if_due(store_[chunk], micro_batches_.is_last(accumulate));
   if (ordered && phase == GEMINI_INFERENCE) residency_.end_inference(idle_);
   if (ordered && phase != GEMINI_INFERENCE) residency_.end(idle_, moment);
@@ -225,6 +225,7 @@ void Operations::grad_ready(Parameter& p, std::int64_t accumulate) {
   const bool counted = p.counted_in == micro_batches_.number();
   if (p.backward_leases == 0 && (!counted || p.backward_count == 0))
     fail(GEMINI_ERR_STATE, "parameter \"{}\" was not leased in GEMINI_BACKWARD in this micro-batch", p.name);
+  collected_.clear();
   named_ = {&p};
   note(OrderedCall::Kind::grad_ready);
   gradients_.declared_ready(p);

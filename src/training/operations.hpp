@@ -75,11 +75,12 @@ class Operations {
   OperationLanes under_way_;             // for a timeline
   std::vector<int> first_of_inference_;  // chunks of the operation that begins a pass
   std::int64_t leases_ = 0;
-  std::int64_t operation_ = 0;     // number of the call, to see a parameter or chunk once per call
-  std::vector<Parameter*> named_;  // by the call under way, each once
-  std::vector<int> chunks_;        // of those, each once: the sharded ones
-  std::vector<int> residents_;     // and the RESIDENT ones
-  std::vector<int> idle_;          // of chunks_, those whose last lease ended
+  std::int64_t operation_ = 0;         // number of the call, to see a parameter or chunk once per call
+  std::vector<Parameter*> collected_;  // as the last call gave them; empty: not what is in the following
+  std::vector<Parameter*> named_;      // by the call under way, each once
+  std::vector<int> chunks_;            // of those, each once: the sharded ones
+  std::vector<int> residents_;         // and the RESIDENT ones
+  std::vector<int> idle_;              // of chunks_, those whose last lease ended
 };
 
 }  // namespace gemini

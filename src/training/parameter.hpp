@@ -72,9 +72,5 @@ struct gemini_param_s {
 namespace gemini {
 
 using Parameter = ::gemini_param_s;
-struct Chunk;
-
-// Changes a tensor's state by the table, and the chunk's counts with it.
-void move_tensor(Chunk& chunk, Parameter& parameter, TensorState to);
 
 }  // namespace gemini
