@@ -47,8 +47,8 @@ float scale_of(const Words& words, std::int64_t count, std::int64_t block) {
 
 // Of codes that are NaN the sign is free.
 std::vector<std::uint8_t> without_nan_signs(const Words& words, std::int64_t count) {
-  std::vector<std::uint8_t> bytes(words.size() * 4);
-  std::memcpy(bytes.data(), words.data(), bytes.size());
+  const auto* first = reinterpret_cast<const std::uint8_t*>(words.data());
+  std::vector<std::uint8_t> bytes(first, first + words.size() * 4);
   std::replace(bytes.begin(), bytes.begin() + count, std::uint8_t{0xff}, std::uint8_t{0x7f});
   return bytes;
 }
