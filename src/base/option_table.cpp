@@ -168,8 +168,7 @@ std::string allowed_values(const OptionSpec& spec) {
     case Kind::bytes:
       return words + separator + "a size in B, KB, MB, GB, TB, KiB, MiB, GiB or TiB such as 8GiB";
     case Kind::collectives:
-      return words + separator +
-             "delayed:<latency_us>,<gbit_per_s> (0 to 1e9, 1e-6 to 1e9), shared:<ranks>";
+      return words + separator + "delayed:<latency_us>,<gbit_per_s> (0 to 1e9, 1e-6 to 1e9), shared:<ranks>";
     case Kind::integer:
       return words + separator + fmt::format("an integer from {} to {}", spec.minimum, spec.maximum);
     case Kind::real:

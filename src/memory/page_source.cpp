@@ -21,7 +21,7 @@ class PrivatePages final : public PageSource {
 }  // namespace
 
 PageSource& private_pages() noexcept {
-  static PrivatePages pages;
+  static auto& pages = *new PrivatePages;  // contexts may end after all static objects
   return pages;
 }
 

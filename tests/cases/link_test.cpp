@@ -105,6 +105,7 @@ TEST_P(Recomputation, GathersWhatItNeedsAndNothingThatIsDone) {
   const auto [placement, roomy] = GetParam();
   const bool keeps_copies = roomy && placement != std::string("static");
   Model model({{"placement", placement},
+               {"collectives", "mpi"},
                {"prefetch", "1"},
                {"offload_param_frac", "1"},
                {"offload_optim_frac", "1"},

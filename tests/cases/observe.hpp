@@ -34,6 +34,11 @@ inline std::string its_name() {
   return "rank " + std::to_string(ranks_of() - 1);
 }
 
+// Gathered parameters are the shards themselves, and take no memory beside them.
+inline bool reads_in_place(const Context& ctx) {
+  return ranks_of() == 1 || ctx.option("collectives") == "shared";
+}
+
 // A parameter as gemini_shard_visit shows it, put together from all ranks.
 struct Seen {
   explicit Seen(std::size_t elems)

@@ -344,7 +344,7 @@ TEST_P(Placement, FetchesAheadOnlyWhatTheBudgetHolds) {
   expect_alike(ctx);
   const gemini_param_t four[] = {all[0], all[1], all[2], all[3]};
   ALL_RANKS_STATUS(GEMINI_ERR_OUT_OF_MEMORY, gemini_pre_op(ctx, four, 4));
-  if (ranks_of() > 1) {  // alone a rank reads some of its shards in place
+  if (!reads_in_place(ctx)) {
     EXPECT_SAID("need 48 KiB (49152 bytes)");
   }
   ctx.op(GEMINI_INFERENCE, {all[0], all[1], all[2]});

@@ -40,7 +40,7 @@ TEST(GatherDtype, IsWhatOperationsOfEveryRankSeeAndMastersKeepMore) {
 TEST(GatherDtype, SendsLess) {
   std::vector<int64_t> sent;
   for (const char* type : {"same", "bf16", "f8_e4m3"}) {
-    Context ctx({{"gather_dtype", type}, {"chunk_elems", "4096"}});
+    Context ctx({{"gather_dtype", type}, {"chunk_elems", "4096"}, {"collectives", "mpi"}});
     gemini_param_t w = ctx.add_constant("w", GEMINI_F32, {4096}, 1.0);
     ctx.commit();
     GEMINI_CHECK(gemini_stat_reset(ctx));
@@ -56,7 +56,11 @@ TEST(GatherDtype, SendsLess) {
 
 TEST(ReduceDtype, RoundsWhatTravelsAndAddsWide) {
   for (const char* type : {"bf16", "f16"}) {
-    Context ctx({{"reduce_dtype", type}, {"reduce_op", "sum"}, {"optimizer", "sgd"}, {"lr", "1"}});
+    Context ctx({{"reduce_dtype", type},
+                 {"collectives", "mpi"},
+                 {"reduce_op", "sum"},
+                 {"optimizer", "sgd"},
+                 {"lr", "1"}});
     gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {50}, 0.0);
     ctx.commit();
     // Every rank's own rounds to a whole number; their sums need more bits than it has.

@@ -18,8 +18,8 @@ struct State {
 
 class DenseRun {
  public:
-  DenseRun(const Problem& problem, int ranks)
-      : problem_(problem), ranks_(ranks), tensors_(tensors_of(problem)) {
+  DenseRun(const Problem& problem, int ranks, int ranks_per_node)
+      : problem_(problem), ranks_(ranks), ranks_per_node_(ranks_per_node), tensors_(tensors_of(problem)) {
     for (const auto& [key, value] : problem.options) options_[key] = value;
     bool any_f16 = false;
     for (std::size_t t = 0; t < tensors_.size(); ++t) {
@@ -91,15 +91,21 @@ class DenseRun {
     for (std::size_t t = 0; t < tensors_.size(); ++t) {
       if (tensors_[t].frozen) continue;
       std::vector<double> total;
-      for (int rank = 0; rank < ranks_; ++rank) {
-        const auto mine = contribution(t, {step, micro_batch, rank});
-        if (rank == 0) total.assign(mine.size(), 0.0);
-        for (std::size_t i = 0; i < mine.size(); ++i)
-          total[i] = rank == 0 ? mine[i] : r(tensors_[t], total[i] + mine[i]);
+      for (int first = 0; first < ranks_; first += ranks_per_node_) {
+        std::vector<double> of_node;
+        for (int rank = first; rank < std::min(ranks_, first + ranks_per_node_); ++rank)
+          add(t, contribution(t, {step, micro_batch, rank}), of_node);
+        add(t, of_node, total);
       }
       for (std::size_t i = 0; i < total.size(); ++i)
         states_[t].sum[i] = r(tensors_[t], states_[t].sum[i] + r(tensors_[t], total[i] / ranks_));
     }
+  }
+
+  // to: empty before the first.
+  void add(std::size_t t, const std::vector<double>& from, std::vector<double>& to) const {
+    if (to.empty()) return void(to = from);
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = r(tensors_[t], to[i] + from[i]);
   }
 
   [[nodiscard]] bool anyone_asked(std::size_t t, int step) const {
@@ -219,7 +225,7 @@ class DenseRun {
   }
 
   const Problem& problem_;
-  int ranks_;
+  int ranks_, ranks_per_node_;
   std::vector<Tensor> tensors_;
   std::vector<State> states_;
   std::map<std::string, std::string> options_;
@@ -231,8 +237,8 @@ class DenseRun {
 
 }  // namespace
 
-Result train_densely(const Problem& problem, int ranks) {
-  return DenseRun(problem, ranks).train();
+Result train_densely(const Problem& problem, int ranks, int ranks_per_node) {
+  return DenseRun(problem, ranks, ranks_per_node).train();
 }
 
 }  // namespace equivalence

@@ -85,13 +85,18 @@ const std::vector<Variant>& variants() {
        {{"chunk_elems", "200"}, {"placement", "planned"}, {"device_memory", "96KiB"}}},
       {"over nodes of two ranks",
        {{"chunk_elems", "64"}, {"collectives", "shared:2"}},
-       Variant::some_resident},
+       Variant::some_resident,
+       false,
+       2},
       {"over nodes of two ranks, offloaded",
        {{"chunk_elems", "64"},
         {"collectives", "shared:2"},
         {"placement", "static"},
         {"offload_param_frac", "1"},
-        {"prefetch", "2"}}},
+        {"prefetch", "2"}},
+       Variant::sharded,
+       false,
+       2},
       {"spilled to files",
        {{"chunk_elems", "200"}, {"device_memory", "128KiB"}, {"host_memory", "256KiB"}, {"spill_dir", "."}}},
       {"planned, spilled to files",
@@ -128,8 +133,10 @@ class Equivalence : public testing::TestWithParam<Problem> {};
 TEST_P(Equivalence, EveryWayGivesTheBitsOfThePlainComputation) {
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const Result dense = train_densely(GetParam(), ranks);
+  const Result on_one_node = train_densely(GetParam(), ranks, ranks);
+  const Result on_nodes_of_two = train_densely(GetParam(), ranks, 2);
   for (const Variant& variant : variants()) {
+    const Result& dense = variant.ranks_per_node == 2 ? on_nodes_of_two : on_one_node;
     const Result result = train_with_library(GetParam(), variant);
     bool same = result.skipped == dense.skipped && result.updated == dense.updated;
     for (std::size_t s = 0; s < dense.norms.size(); ++s)
@@ -147,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(All, Equivalence, testing::ValuesIn(problems()),
 // The problems do what they are for.
 TEST(Problems, MoveSkipAndLeaveAlone) {
   for (const Problem& problem : problems()) {
-    const Result result = train_densely(problem, 2);
+    const Result result = train_densely(problem, 2, 2);
     const auto tensors = tensors_of(problem);
     for (std::size_t t = 0; t < tensors.size(); ++t)
       for (std::size_t i = 0; i < result.values[t].size(); ++i) {

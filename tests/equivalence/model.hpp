@@ -34,6 +34,7 @@ struct Variant {
   gemini_test::KeyValues options;
   enum Residence { sharded, some_resident, all_resident } residence = sharded;
   bool declare_ready = false;
+  int ranks_per_node = 0;  // 0: all
 };
 
 struct Result {
@@ -99,6 +100,7 @@ inline double gradient_value(int tensor, std::int64_t i, const When& when, doubl
 }
 
 Result train_with_library(const Problem& problem, const Variant& variant);
-Result train_densely(const Problem& problem, int ranks);
+// Adds up the gradients of each node, then of the nodes.
+Result train_densely(const Problem& problem, int ranks, int ranks_per_node);
 
 }  // namespace equivalence

@@ -45,8 +45,9 @@ gemini_test::KeyValues tight(const std::string& accumulate) {
 }
 
 TEST(Budget, ARefusedForwardDoesNotEndTheMicroBatch) {
-  if (ranks() == 1) return;  // alone a rank gathers nothing
   Model model(tight("2"));
+  if (ranks() == 1 || model.ctx.option("collectives") == "shared")
+    GTEST_SKIP() << "gathering takes no memory";
   const auto one = [](int64_t) { return 1.0; };
   model.ctx.op(GEMINI_FORWARD, {model.small});
   model.ctx.op(GEMINI_BACKWARD, {model.small}, [&] { add_grad(model.small, one); });

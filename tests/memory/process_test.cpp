@@ -13,12 +13,12 @@ constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 constexpr int kTensors = 32;
 constexpr std::int64_t kElems = 524288;  // 2 MiB each
 
-// What the process has in memory now, the largest over ranks.
+// What the process has in memory now, the largest over ranks; of pages that ranks share each has its part.
 std::int64_t resident_bytes() {
-  std::ifstream status("/proc/self/status");
+  std::ifstream sums("/proc/self/smaps_rollup");
   std::int64_t kib = 0;
-  for (std::string word; status >> word;)
-    if (word == "VmRSS:") status >> kib;
+  for (std::string word; sums >> word;)
+    if (word == "Pss:") sums >> kib;
   std::int64_t most = kib * 1024;
   MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
   return most;

@@ -49,8 +49,10 @@ TEST(Destroy, IsAllowedAtAnyMoment) {
 }
 
 TEST(Abort, ReachesPeersInTheirPresentAndNextWaitWithItsWords) {
+  KeyValues over_mpi = kPatient;  // where pre_op waits for peers in any case
+  over_mpi.emplace_back("collectives", "mpi");
   for (const bool peers_wait_already : {true, false}) {
-    Context ctx(MPI_COMM_WORLD, kPatient);
+    Context ctx(MPI_COMM_WORLD, over_mpi);
     gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {6}, 1.0);
     ctx.commit();
     const std::string who = "rank " + std::to_string(ranks_of() - 1);

@@ -53,7 +53,8 @@ void Settings::draw_ways() {
   const int ranks = world().size;
   const int group = static_cast<int>(draw(static_cast<std::uint64_t>(ranks))) + 1;
   if (ranks % group == 0) options.emplace_back("shard_group", std::to_string(group));
-  options.emplace_back("collectives", one_of({"auto", "auto", "mpi", "mpi", "shared:2", "shared:2", "delayed:50,1"}));
+  options.emplace_back("collectives",
+                       one_of({"auto", "auto", "mpi", "mpi", "shared:2", "shared:2", "delayed:50,1"}));
   slow_ranks = draw(3) == 0;
 }
 

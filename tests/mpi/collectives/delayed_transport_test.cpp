@@ -76,7 +76,8 @@ TEST(DelayedTransport, IsWhatItCoversButLater) {
   Link link({20000, 1000});
   EXPECT_EQ(link->ranks(), world_size());
   EXPECT_EQ(link->needs_slot(), world_size() > 1);
-  EXPECT_GE(time_of([&] { queue.run(link.gather(), "a test"); }), milliseconds(20));
+  EXPECT_GE(time_of([&] { queue.run(link.gather(), "a test"); }),
+            world_size() > 1 ? milliseconds(20) : Clock::duration{});
   EXPECT_TRUE(link.gathered());
   EXPECT_EQ(link->wire().gather_bytes, 8 * kElems * (world_size() - 1));
   link->reset_wire();
@@ -102,6 +103,7 @@ TEST(DelayedTransport, TakesTheTimeOfTheBytesThatThisRankSends) {
 }
 
 TEST(DelayedTransport, IsOneLink) {
+  if (world_size() == 1) GTEST_SKIP() << "alone a rank gathers nothing";
   test::Queue queue;
   Link link({20000, 1000});
   const auto three = [&] {

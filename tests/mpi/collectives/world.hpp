@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "collectives/agreement.hpp"
+#include "collectives/basic_operations.hpp"
 #include "collectives/comm_queue.hpp"
 
 namespace gemini::test {
@@ -45,6 +47,22 @@ class Queue : public CommQueue {
   ~Queue() {
     abandon();
     free_communicator();
+  }
+
+  // NULL: there is nothing to do.
+  Ticket submit(std::unique_ptr<Operation> operation) {
+    return CommQueue::submit(some(std::move(operation)));
+  }
+  Ticket submit_background(std::unique_ptr<Operation> operation) {
+    return CommQueue::submit_background(some(std::move(operation)));
+  }
+  void run(std::unique_ptr<Operation> operation, const char* what) {
+    CommQueue::run(some(std::move(operation)), what);
+  }
+
+ private:
+  static std::unique_ptr<Operation> some(std::unique_ptr<Operation> operation) {
+    return operation ? std::move(operation) : std::make_unique<Nothing>();
   }
 };
 
