@@ -10,6 +10,12 @@ namespace {
 const KeyValues kPatient = {{"optimizer", "sgd"}, {"lr", "0.5"}, {"timeout_s", "60"}};
 const KeyValues kShort = {{"optimizer", "sgd"}, {"lr", "0.5"}, {"timeout_s", "1"}};
 
+// Where gemini_pre_op waits for peers in any case.
+KeyValues over_mpi(KeyValues settings) {
+  settings.emplace_back("collectives", "mpi");
+  return settings;
+}
+
 // The context is over: everything is refused with the first words, and destroy is local.
 void expect_over(Context& ctx, gemini_param_t w, const char* words) {
   int64_t value = 0;
@@ -49,10 +55,8 @@ TEST(Destroy, IsAllowedAtAnyMoment) {
 }
 
 TEST(Abort, ReachesPeersInTheirPresentAndNextWaitWithItsWords) {
-  KeyValues over_mpi = kPatient;  // where pre_op waits for peers in any case
-  over_mpi.emplace_back("collectives", "mpi");
   for (const bool peers_wait_already : {true, false}) {
-    Context ctx(MPI_COMM_WORLD, over_mpi);
+    Context ctx(MPI_COMM_WORLD, over_mpi(kPatient));
     gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {6}, 1.0);
     ctx.commit();
     const std::string who = "rank " + std::to_string(ranks_of() - 1);
@@ -101,7 +105,7 @@ TEST(Abort, IsHeardInAgreedCallsToo) {
 TEST(Timeout, EndsTheWaitForARankThatDoesNotCome) {
   if (ranks_of() == 1) GTEST_SKIP() << "takes two";
   for (const bool in_step : {true, false}) {
-    Context ctx(MPI_COMM_WORLD, kShort);
+    Context ctx(MPI_COMM_WORLD, in_step ? kShort : over_mpi(kShort));
     gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {6}, 1.0);
     ctx.commit();
     train(ctx, w, 1.0);
@@ -152,7 +156,7 @@ TEST(Create, IsRefusedEverywhereIfOneRankHasNoPlaceForTheHandle) {
 // One rank has samples for two iterations, its peers for three.
 TEST(Timeout, EndsARankThatLeavesTheLoopEarlyAndItsPeers) {
   if (ranks_of() == 1) GTEST_SKIP() << "takes two";
-  Context ctx(MPI_COMM_WORLD, kShort);
+  Context ctx(MPI_COMM_WORLD, over_mpi(kShort));
   gemini_param_t w = ctx.add_constant("w", GEMINI_F64, {6}, 1.0);
   ctx.commit();
   for (int iteration = 0; iteration < 2; ++iteration) {
