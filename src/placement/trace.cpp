@@ -8,10 +8,23 @@ namespace gemini {
 
 Trace::Trace(std::vector<TraceEvent> events, int chunks)
     : events_(std::move(events)), uses_(static_cast<std::size_t>(chunks)) {
+  std::size_t all = 0;
   for (int e = 0; e < size(); ++e) {
     const TraceEvent& event = events_[static_cast<std::size_t>(e)];
+    first_.push_back(all);
+    all += event.chunks.size();
     if (event.kind != TraceEvent::Kind::begin) continue;
     for (const int chunk : event.chunks) uses_[static_cast<std::size_t>(chunk)].push_back(e);
+  }
+  next_.resize(all);
+  std::vector<int> next(static_cast<std::size_t>(chunks), kNever);
+  for (int e = size() - 1; e >= 0; --e) {
+    const TraceEvent& event = events_[static_cast<std::size_t>(e)];
+    for (std::size_t i = 0; i < event.chunks.size(); ++i) {
+      int& use = next[static_cast<std::size_t>(event.chunks[i])];
+      next_[first_[static_cast<std::size_t>(e)] + i] = use;
+      if (event.kind == TraceEvent::Kind::begin) use = e;
+    }
   }
 }
 
@@ -45,6 +58,12 @@ bool Trace::well_formed(const std::vector<TraceEvent>& events, int chunks) {
 }
 
 int Trace::next_use(int chunk, int position) const {
+  constexpr std::size_t kFew = 8;
+  if (position >= 0 && position < size()) {
+    const std::vector<int>& own = events_[static_cast<std::size_t>(position)].chunks;
+    for (std::size_t i = 0; i < own.size() && i < kFew; ++i)
+      if (own[i] == chunk) return next_[first_[static_cast<std::size_t>(position)] + i];
+  }
   const std::vector<int>& uses = uses_[static_cast<std::size_t>(chunk)];
   const auto next = std::upper_bound(uses.begin(), uses.end(), position);
   return next == uses.end() ? kNever : *next;

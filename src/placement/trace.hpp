@@ -42,6 +42,9 @@ class Trace {
  private:
   std::vector<TraceEvent> events_;
   std::vector<std::vector<int>> uses_;  // by chunk, ascending
+  // What is asked for most often: the next uses of an event's own chunks, for all events in turn.
+  std::vector<std::size_t> first_;  // of an event in next_
+  std::vector<int> next_;
 };
 
 }  // namespace gemini

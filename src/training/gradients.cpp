@@ -116,23 +116,31 @@ std::byte* Gradients::write(Parameter& p, std::int32_t* accumulate) {
   return gradient;
 }
 
+namespace {
+
+bool blocks_by_counts(const Parameter& p) {
+  return !p.declared_ready && (p.backward_leases > 0 || p.forward_count > p.backward_count);
+}
+
+}  // namespace
+
 bool Gradients::blocks(const Parameter& p) const {
   if (!p.trained()) return false;
-  if (p.counted_in != micro_batches_.number()) return p.backward_leases > 0;
-  return !p.declared_ready && (p.backward_leases > 0 || p.forward_count > p.backward_count);
+  return p.counted_in == micro_batches_.number() ? blocks_by_counts(p) : p.backward_leases > 0;
 }
 
 // The chunk's count of blocking tensors follows every change of one of them.
 template <class Change>
 void Gradients::change(Parameter& p, Change&& change) {
-  const bool before = blocks(p);
-  if (p.counted_in != micro_batches_.number()) {
+  if (p.counted_in != micro_batches_.number()) {  // blocks just as much as its older counts did
     p.counted_in = micro_batches_.number();
     p.forward_count = p.backward_count = 0;
     p.declared_ready = false;
   }
+  const bool before = blocks_by_counts(p);
   change();
-  if (p.chunk >= 0) store_[p.chunk].blocking += static_cast<int>(blocks(p)) - static_cast<int>(before);
+  const bool after = blocks_by_counts(p);
+  if (before != after && p.chunk >= 0) store_[p.chunk].blocking += after ? 1 : -1;
 }
 
 void Gradients::forward_ended(Parameter& p) {

@@ -150,6 +150,7 @@ void Operations::end_inference() {
 
 // What the operation will ask of compute memory for gradients.
 std::int64_t Operations::gradient_bytes() {
+  if (micro_batches_.phase() != GEMINI_BACKWARD) return 0;
   std::int64_t bytes = 0;
   for (const Parameter* p : named_) {
     if (!opens_gradient(*p) || p->resident || store_[p->chunk].opened_in == operation_) continue;

@@ -78,10 +78,11 @@ void Residency::require(const Need& need, bool ends) const {
 // then does so until there is room on all ranks, which is none for workspaces.
 void Residency::require_here(const Need& need, bool ends, const Moment& moment, bool inference) const {
   const std::int64_t guests = store_.compute().guests();
+  if (guests == 0) return;
   const std::int64_t bytes = bytes_of(need);
   const Policy& policy = *(inference ? inference_ : training_);
   const bool fetches = moment.trace != nullptr && policy.fetches_ahead();
-  if (guests == 0 || (bytes == 0 && !fetches)) return;
+  if (bytes == 0 && !fetches) return;
   const std::int64_t given_back = ends ? gradients_.buffer_bytes() - gradients_.in_flight_bytes() : 0;
   const std::int64_t wanted = in_use() - given_back + bytes;
   const std::int64_t allowed = policy.most(moment);

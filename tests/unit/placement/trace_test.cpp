@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+#include <random>
+
 #include "unit/placement/traces.hpp"
 
 namespace gemini {
@@ -24,6 +28,30 @@ TEST(Trace, EndsAreNoUses) {
   const Trace trace({traces::begin({0}), traces::end({0}), traces::begin({0}), traces::end({0})}, 1);
   for (int position = -1; position < 4; ++position)
     EXPECT_EQ(trace.next_use(0, position), position < 0 ? 0 : position < 2 ? 2 : Trace::kNever) << position;
+}
+
+// Whichever way it is found: an event may name few chunks or many.
+TEST(Trace, FindsTheNextUseFromEveryEvent) {
+  std::mt19937 random(1);
+  constexpr int kChunks = 24;
+  std::vector<std::vector<int>> operations;
+  for (int o = 0; o < 60; ++o) {
+    std::vector<int> chunks(kChunks);
+    std::iota(chunks.begin(), chunks.end(), 0);
+    std::shuffle(chunks.begin(), chunks.end(), random);
+    chunks.resize(1 + random() % (o % 3 == 0 ? kChunks : 3));
+    operations.push_back(chunks);
+  }
+  const Trace trace = traces::forward(operations, kChunks);  // operation o begins at 2 o
+  for (int position = -1; position <= trace.size(); ++position)
+    for (int chunk = 0; chunk < kChunks; ++chunk) {
+      int expected = Trace::kNever;
+      for (int o = 59; 2 * o > position && o >= 0; --o) {
+        const std::vector<int>& its = operations[static_cast<std::size_t>(o)];
+        if (std::find(its.begin(), its.end(), chunk) != its.end()) expected = 2 * o;
+      }
+      ASSERT_EQ(trace.next_use(chunk, position), expected) << chunk << " after " << position;
+    }
 }
 
 TEST(Trace, ComparesOperationsByKindPhaseAndChunks) {

@@ -29,7 +29,7 @@ inline TraceEvent end(std::vector<int> chunks, std::vector<int> closes = {}) {
 }
 
 // Operations one after the other, each with its chunks.
-inline Trace forward(std::initializer_list<std::vector<int>> operations, int chunks,
+inline Trace forward(const std::vector<std::vector<int>>& operations, int chunks,
                      std::int64_t compute_ns = 0) {
   std::vector<TraceEvent> events;
   for (const std::vector<int>& operation : operations) {
