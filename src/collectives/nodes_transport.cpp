@@ -117,11 +117,14 @@ PageSource& NodesTransport::close_slot(int chunk) {
   return node_.part(place);
 }
 
+// Shards of a rail lie in parts of other ranks: these must have left what was there, and may not give the
+// memory behind it back any more.
 std::unique_ptr<Operation> NodesTransport::clear_slot(int chunk) {
   if (!node_) return nullptr;
   const int place = place_of(chunk);
-  return std::make_unique<CounterWait>(&node_.segment().left(place, 0), node_.ranks(),
-                                       node_.part(place).occupied() - 1);
+  const std::uint32_t number = node_.part(place).occupied();
+  node_.segment().opened(place, node_.me()).store(number, std::memory_order_release);
+  return std::make_unique<CounterWait>(&node_.segment().opened(place, 0), node_.ranks(), number);
 }
 
 void NodesTransport::leave(int chunk) {

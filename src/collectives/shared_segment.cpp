@@ -19,7 +19,7 @@ std::int64_t aligned(std::int64_t at, std::int64_t unit) {
 SharedSegment::SharedSegment(int ranks, const std::vector<SharedChunk>& chunks, int spare_buffers) {
   counters_ = kHeader + ranks * static_cast<std::int64_t>(sizeof(Mail));
   line_bytes_ = aligned(ranks * static_cast<std::int64_t>(sizeof(Counter)), kLine);
-  std::int64_t at = whole_pages(counters_ + 2 * static_cast<std::int64_t>(chunks.size()) * line_bytes_);
+  std::int64_t at = whole_pages(counters_ + kKinds * static_cast<std::int64_t>(chunks.size()) * line_bytes_);
   std::int64_t largest = 0;
   for (const SharedChunk& chunk : chunks) {
     at = aligned(at, chunk.bytes >= kHugePage ? kHugePage : kPage);

@@ -49,9 +49,11 @@ class SharedSegment {
   [[nodiscard]] std::atomic<std::uint64_t>& nonce() const {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(memory_.data());
   }
-  // Times that a rank's shard of the chunk was written, and that the rank was done with reading the chunk.
-  [[nodiscard]] Counter& version(int chunk, int rank) const { return counter(2 * chunk, rank); }
-  [[nodiscard]] Counter& left(int chunk, int rank) const { return counter(2 * chunk + 1, rank); }
+  // Times that a rank's shard of the chunk was written, that the rank was done with reading the chunk, and
+  // that it had memory behind its part of the chunk's place.
+  [[nodiscard]] Counter& version(int chunk, int rank) const { return counter(kKinds * chunk, rank); }
+  [[nodiscard]] Counter& left(int chunk, int rank) const { return counter(kKinds * chunk + 1, rank); }
+  [[nodiscard]] Counter& opened(int chunk, int rank) const { return counter(kKinds * chunk + 2, rank); }
   [[nodiscard]] Mail& mail(int rank) const { return reinterpret_cast<Mail*>(memory_.data() + kHeader)[rank]; }
 
   [[nodiscard]] std::int64_t control_bytes() const { return chunks_.empty() ? end_ : chunks_.front(); }
@@ -63,6 +65,7 @@ class SharedSegment {
  private:
   static constexpr std::int64_t kHeader = 64;
   static constexpr std::int64_t kLine = 64;
+  static constexpr int kKinds = 3;  // of counters, for each chunk
 
   [[nodiscard]] Counter& counter(int line, int rank) const {
     return reinterpret_cast<Counter*>(memory_.data() + counters_ + line * line_bytes_)[rank];

@@ -67,7 +67,8 @@ class Transport {
   [[nodiscard]] virtual int ranks_per_slot() const { return 1; }
   virtual PageSource& open_slot(int /*chunk*/) { return private_pages(); }
   virtual PageSource& close_slot(int /*chunk*/) { return private_pages(); }
-  // Complete once no rank reads what was in the chunk's slot before; NULL: none does.
+  // This rank has its part of the slot. Complete once all have, and none reads what was there before; NULL:
+  // it is so.
   virtual std::unique_ptr<Operation> clear_slot(int /*chunk*/) { return nullptr; }
 
   // This rank's shard has new values; every rank says so equally often. No rank reads the chunk while it

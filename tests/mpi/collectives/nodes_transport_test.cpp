@@ -118,6 +118,23 @@ TEST_P(NodesTransportTest, MemoryOfASlotGoesWhenAllHaveLeftIt) {
   EXPECT_EQ(tier_.held(), 1 << 20);
 }
 
+// Nor may one that is behind give back what others have filled again.
+TEST_P(NodesTransportTest, MemoryOfASlotStaysOnceOthersFillItAgain) {
+  std::vector<double> shard(kElems);
+  const bool slow = topology_.nodes[static_cast<std::size_t>(topology_.node())].back() == world_rank();
+  for (int round = 0; round < 3; ++round) {
+    for (std::int64_t i = 0; i < kElems; ++i)
+      shard[static_cast<std::size_t>(i)] = value(round, world_rank(), i);
+    if (slow && round > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    { const Block all = tier_.allocate(1 << 20, "a test"); }  // needs the room of the idle slot
+    std::byte* slot = open(0);
+    queue_.run(transport_->acquire({kElems, DType::f64, reinterpret_cast<std::byte*>(shard.data()), 0}, slot),
+               "a test");
+    EXPECT_TRUE(holds(slot, round)) << "gone once it was filled";
+    close(0, slot);
+  }
+}
+
 double gradient_value(int round, int rank, std::int64_t i) {
   std::mt19937 random(static_cast<unsigned>(round * 7919 + rank * 100003 + i));
   return random() * (random() % 2 == 0 ? 1.0 : -1e-7);
