@@ -89,9 +89,9 @@ TEST_F(WireTest, GathersShowTheSameOnEveryRankTheOwnerToo) {
           queue_.run(transport.acquire(chunk, slot.data()), "a test");
           Values expected;
           for (int rank = 0; rank < world_size(); ++rank) {
-            const Values theirs = values_of(type, kElems, rank);
-            const Values part = world_size() > 1 ? travelled(format, theirs, type) : theirs;
-            expected.insert(expected.end(), part.begin(), part.end());
+            Values theirs = values_of(type, kElems, rank);
+            if (world_size() > 1) theirs = travelled(format, theirs, type);
+            expected.insert(expected.end(), theirs.begin(), theirs.end());
           }
           EXPECT_TRUE(slot == expected) << name << " of " << name_of(type) << " limit " << limit;
           EXPECT_EQ(transport.wire().gather_bytes, format.bytes_for(kElems) * (world_size() - 1));
