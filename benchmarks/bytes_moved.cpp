@@ -60,11 +60,16 @@ class Moved {
     each_auto_.push_back(by_auto / bound);
     each_planned_.push_back(by_plan / bound);
   }
-  void print(Table& table, const std::string& what) const {
+  void print(Table& table, const std::string& what, bool has_goal) const {
     table.row(what + ": iterations", static_cast<double>(each_auto_.size()), "");
     table.row(what + ": of which the fewest bytes are not known exactly", inexact_, "");
-    table.at_most(1.05, what + ": bytes moved by auto over the fewest", auto_ / bound_, "times");
-    table.at_most(1.02, what + ": bytes moved by planned over the fewest", planned_ / bound_, "times");
+    const auto row = [&](double goal, const char* policy, double moved) {
+      const std::string name = what + ": bytes moved by " + policy + " over the fewest";
+      has_goal ? table.at_most(goal, name, moved / bound_, "times")
+               : table.row(name, moved / bound_, "times");
+    };
+    row(1.05, "auto", auto_);
+    row(1.02, "planned", planned_);
     table.row(what + ": auto, 95 % of iterations within", quantile(each_auto_, 0.95), "times");
     table.row(what + ": planned, 95 % of iterations within", quantile(each_planned_, 0.95), "times");
   }
@@ -97,8 +102,8 @@ void bytes_moved(Table& table) {
         with.rules.budget.limit_bytes = 1000 * slots;
         networks.add(with);
       }
-    networks.print(table, "networks" + ahead);
-    random.print(table, "random iterations" + ahead);
+    networks.print(table, "networks" + ahead, prefetch == 0);
+    random.print(table, "random iterations" + ahead, prefetch == 0);
   }
 }
 

@@ -1,4 +1,6 @@
 // Leases: what may be read when, what operations hold, and which of them are local.
+#include <functional>
+
 #include "observe.hpp"
 
 using namespace gemini_test;
@@ -85,6 +87,33 @@ TEST(Leases, NestShareAndCountAParameterOncePerList) {
   EXPECT_EQ(0, ctx.stat(GEMINI_STAT_GATHERED_BYTES));
   ALL_RANKS_STATUS(GEMINI_ERR_STATE, gemini_post_op(ctx, &a, 1));
   EXPECT_SAID("\"a\" is not leased");
+}
+
+// The library remembers what the last call named; calls between may name less, or fail.
+TEST(Leases, EndForAllThatPostOpNamesWhateverCameBetween) {
+  Context ctx;
+  gemini_param_t a = ctx.add_constant("a", GEMINI_F64, {8}, 3.0);
+  gemini_param_t b = ctx.add_constant("b", GEMINI_F64, {8}, 4.0);
+  ctx.commit();
+  const std::vector<std::function<void()>> between = {
+      [&] { ALL_RANKS_OK(gemini_grad_ready(a)); }, [&] { ALL_RANKS_OK(gemini_pre_op(ctx, nullptr, 0)); },
+      [&] {
+        const gemini_param_t wrong[] = {a, nullptr};
+        EXPECT_EQ(GEMINI_ERR_ARGUMENT, gemini_pre_op(ctx, wrong, 2));
+      },
+      [&] {
+        ctx.pre({b, b, a});
+        ctx.post({b, a, a});
+      }};
+  for (const auto& call : between) {
+    ctx.op(GEMINI_FORWARD, {a, b});
+    ctx.phase(GEMINI_BACKWARD);
+    ctx.pre({a, b});
+    call();
+    ctx.post({a, b});
+    EXPECT_EQ(0, ctx.stat(GEMINI_STAT_LEASES));
+    ctx.step();
+  }
 }
 
 TEST(Leases, CarryThePhaseOfTheirPreOp) {
