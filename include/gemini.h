@@ -244,7 +244,8 @@ GEMINI_API gemini_status_t gemini_options_destroy(gemini_options_t *opts);
 /** Makes a context over the ranks of comm. Agreed. @par Blocking until every rank of comm has called.
  *  @param comm intracommunicator; duplicated, the caller keeps its own. @param opts copied; NULL for
  *  defaults; environment variables GEMINI_<KEY> override. @param[out] ctx new handle, NULL on failure.
- *  @retval GEMINI_ERR_ARGUMENT comm is MPI_COMM_NULL or an intercommunicator, a bad environment variable
+ *  @retval GEMINI_ERR_ARGUMENT comm is MPI_COMM_NULL or an intercommunicator, a bad environment variable,
+ *  options that exclude each other @retval GEMINI_ERR_IO spill_dir or trace_out cannot be written
  *  @retval GEMINI_ERR_STATE MPI is not initialised or already finalised, Kokkos was finalised
  *  @retval GEMINI_ERR_UNSUPPORTED an option asks for what this build does not have
  *  @retval GEMINI_ERR_MISMATCH agreed options differ over ranks. @since 0.1 */

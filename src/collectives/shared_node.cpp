@@ -25,15 +25,19 @@ std::string name_of(std::int64_t number) {
   return fmt::format("/gemini-{:x}", number);
 }
 
-// A name is needed only until all ranks have mapped what it stands for, or given up.
+// A name is needed only until all ranks have mapped what it stands for, or given up: a rank that is killed
+// later leaves nothing behind.
 class Named {
  public:
   Named(const std::int64_t* number, bool here) : number_(here ? number : nullptr) {}
-  ~Named() {
-    if (number_ != nullptr && *number_ >= 0) SharedMemory::remove(name_of(*number_));
-  }
+  ~Named() { remove(); }
   Named(const Named&) = delete;
   Named& operator=(const Named&) = delete;
+
+  void remove() noexcept {
+    if (number_ != nullptr && *number_ >= 0) SharedMemory::remove(name_of(*number_));
+    number_ = nullptr;
+  }
 
  private:
   const std::int64_t* number_;
@@ -63,14 +67,19 @@ std::string SharedNode::share(Agreement& agreement, const std::vector<SharedChun
   const bool leads = me_ == 0;
   Words names(2 * static_cast<std::size_t>(nodes_), -1);  // of each segment, and its nonce
   std::int64_t* mine = names.data() + 2 * node_;
-  const Named named(mine, leads);
+  Named named(mine, leads);
   if (leads) attempt([&] { create(mine[0], mine[1]); });
   agreement.all_reduce(MPI_MAX, names, kSharing);
   if (!leads) attempt([&] { open(mine[0], mine[1]); });
-  attempt([&] { reserve(chunks); });
-  const bool all_reserved = all_could();
-  if (all_reserved) attempt([&] { check_room(); });
-  if (!all_reserved || !all_could()) {
+  bool all_fine = all_could();
+  named.remove();
+  const auto unless_refused = [&](auto&& act) {
+    if (all_fine) attempt(act);
+    all_fine = all_fine && all_could();
+  };
+  unless_refused([&] { reserve(chunks); });
+  unless_refused([&] { check_room(chunks); });
+  if (!all_fine) {
     declined_ = true;
     segment_ = {};
     return refusal.empty() ? "another rank cannot" : refusal;
@@ -118,13 +127,16 @@ void SharedNode::reserve(const std::vector<SharedChunk>& chunks) {
   reserve_range(segment_.arena_at(me_), segment_.spare_bytes());
 }
 
-void SharedNode::check_room() const {
+// For what is taken later: copies, shards that come up from lower tiers, and gradients.
+void SharedNode::check_room(const std::vector<SharedChunk>& chunks) const {
   const std::int64_t free = free_shared_memory();
   const std::int64_t buffers =
       std::min(segment_.arena_bytes(), segment_.spare_bytes() / kSpareBuffers * kLikelyBuffers);
-  const std::int64_t needed = ranks_ * (buffers - segment_.spare_bytes());
+  std::int64_t needed = ranks_ * (buffers - segment_.spare_bytes());
+  for (const SharedChunk& chunk : chunks)
+    if (!chunk.in_memory) needed += chunk.bytes;
   if (free >= 0 && needed > free)
-    fail(GEMINI_ERR_OUT_OF_MEMORY, "{} has {} left, gradients may need {}", kSharedMemory,
+    fail(GEMINI_ERR_OUT_OF_MEMORY, "{} has {} left, chunks and gradients may need {}", kSharedMemory,
          text::format_bytes(free), text::format_bytes(needed));
 }
 

@@ -53,7 +53,7 @@ class SharedNode {
   void open(std::int64_t number, std::int64_t nonce);
   void reserve_range(std::int64_t offset, std::int64_t bytes);
   void reserve(const std::vector<SharedChunk>& chunks);
-  void check_room() const;
+  void check_room(const std::vector<SharedChunk>& chunks) const;
   void prepare(const std::vector<SharedChunk>& chunks);
 
   int nodes_, node_, me_, ranks_;

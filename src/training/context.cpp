@@ -139,7 +139,8 @@ void Context::resolve_options() {
     log_.warning(
         "these ranks cannot share memory, collectives = mpi is used: groups must lie on one node each, "
         "or be one on nodes of equally many ranks");
-  if (!parse_link_delay(collectives) && !parse_node_ranks(collectives))
+  const bool plays_nodes = parse_node_ranks(collectives) && ranks_.shared() != nullptr;
+  if (!parse_link_delay(collectives) && !plays_nodes)
     options_.set("collectives", ranks_.topology().ranks == 1 ? "mpi" : ranks_.transport().name());
   options_.set("device_memory", std::to_string(compute_.limit()));
   options_.set("host_memory", std::to_string(host_.limit()));

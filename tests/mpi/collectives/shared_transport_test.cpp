@@ -10,6 +10,7 @@
 
 #include "kernels/reference/reference.hpp"
 #include "kernels/runtime.hpp"
+#include "memory/page.hpp"
 #include "support/rank_assert.hpp"
 #include "world.hpp"
 
@@ -224,6 +225,19 @@ TEST_P(SharedTransportTest, IsDeclinedByAllIfOneRankHasNoRoom) {
     EXPECT_EQ(segments_with_a_name(), 0);
     MPI_Barrier(MPI_COMM_WORLD);
   }
+}
+
+// Copies, and shards that lie in lower tiers, are to find room when they come.
+TEST_P(SharedTransportTest, IsDeclinedWhereWhatComesLaterHasNoRoom) {
+  const std::int64_t unit = kPage * group_ranks();
+  std::int64_t free = free_shared_memory();
+  MPI_Bcast(&free, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
+  const SharedChunk later{(free / unit + 1) * unit, 8 * unit, true, false};
+  EXPECT_NE(transport_->share(agreement_, {later}), "");
+  EXPECT_TRUE(transport_->declined());
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(segments_with_a_name(), 0);
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 std::string name_of_groups(const testing::TestParamInfo<int>& info) {
