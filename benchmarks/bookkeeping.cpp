@@ -142,8 +142,7 @@ void count_instructions(int iterations) {
 
 int main(int argc, char** argv) {
   using namespace gemini_bench;
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  init_mpi(argc, argv);
   benchmark::Initialize(&argc, argv);
   pin_rank();
   Table table(rank_of_world() == 0);

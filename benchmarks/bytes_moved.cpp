@@ -219,14 +219,9 @@ void padding(Table& table, const std::string& path) {
 
 int main(int argc, char** argv) {
   using namespace gemini_bench;
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  init_mpi(argc, argv);
+  if (argc != 2) return refuse("mpiexec -n 2 bytes_moved architectures.txt");
   Table table(rank_of_world() == 0);
-  if (argc != 2) {
-    if (rank_of_world() == 0) std::fprintf(stderr, "usage: mpiexec -n 2 bytes_moved architectures.txt\n");
-    MPI_Finalize();
-    return 2;
-  }
   largest_model(table);
   if (rank_of_world() == 0) {
     bytes_moved(table);

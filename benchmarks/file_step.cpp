@@ -125,8 +125,7 @@ int run(const std::string& directory, int rounds) {
 }  // namespace gemini_bench
 
 int main(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  gemini_bench::init_mpi(argc, argv);
   int status = 2;
   if (argc == 2)
     status = gemini_bench::run(argv[1], gemini_bench::kPairs);

@@ -193,15 +193,10 @@ void acquire(Table& table, int rounds) {
 
 int main(int argc, char** argv) {
   using namespace gemini_bench;
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  const bool any_thread = init_mpi(argc, argv);
   const int pairs = argc == 3 && std::string(argv[1]) == "--pairs" ? std::atoi(argv[2]) : kPairs;
-  if (ranks_of_world() < 2 || provided != MPI_THREAD_MULTIPLE || pairs < 1 || (argc != 1 && argc != 3)) {
-    if (rank_of_world() == 0)
-      std::fprintf(stderr, "usage: mpiexec -n N node_collectives [--pairs N]; needs MPI_THREAD_MULTIPLE\n");
-    MPI_Finalize();
-    return 2;
-  }
+  if (ranks_of_world() < 2 || !any_thread || pairs < 1 || (argc != 1 && argc != 3))
+    return refuse("mpiexec -n N node_collectives [--pairs N]; needs MPI_THREAD_MULTIPLE");
   pin_rank();
   Table table(rank_of_world() == 0);
   {

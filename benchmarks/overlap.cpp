@@ -104,16 +104,10 @@ void run(Table& table, const Scenario& scenario, int rounds) {
 
 int main(int argc, char** argv) {
   using namespace gemini_bench;
-  int provided = 0, ranks = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const bool any_thread = init_mpi(argc, argv);
   const int rounds = argc == 3 && std::string(argv[1]) == "--rounds" ? std::atoi(argv[2]) : kPairs;
-  if (ranks != 2 || provided != MPI_THREAD_MULTIPLE || rounds < 1 || (argc != 1 && argc != 3)) {
-    if (rank_of_world() == 0)
-      std::fprintf(stderr, "usage: mpiexec -n 2 overlap [--rounds N]; needs MPI_THREAD_MULTIPLE\n");
-    MPI_Finalize();
-    return 2;
-  }
+  if (ranks_of_world() != 2 || !any_thread || rounds < 1 || (argc != 1 && argc != 3))
+    return refuse("mpiexec -n 2 overlap [--rounds N]; needs MPI_THREAD_MULTIPLE");
   pin_rank();
   Table table(rank_of_world() == 0);
   for (const Scenario& scenario : kScenarios) run(table, scenario, rounds);

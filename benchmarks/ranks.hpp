@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <chrono>
+#include <cstdio>
 #include <vector>
 
 namespace gemini_bench {
@@ -21,6 +22,19 @@ inline int ranks_of_world() {
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   return ranks;
+}
+
+// False: MPI does not allow any thread to call it.
+inline bool init_mpi(int& argc, char**& argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  return provided == MPI_THREAD_MULTIPLE;
+}
+// Ends a program that was called wrongly; its status.
+inline int refuse(const char* usage) {
+  if (rank_of_world() == 0) std::fprintf(stderr, "usage: %s\n", usage);
+  MPI_Finalize();
+  return 2;
 }
 
 // This thread, and those that it starts from now on, stay on one of the processors they may use: rank r on

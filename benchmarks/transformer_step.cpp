@@ -198,8 +198,7 @@ int main(int argc, char** argv) {
     std::printf("%s\n", gemini_bench::blas_kernels().c_str());
     return 0;
   }
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  gemini_bench::init_mpi(argc, argv);
   const int status = gemini_bench::run(argc, argv);
   MPI_Finalize();
   return status;
